@@ -1,0 +1,1 @@
+"""All that knows a provider: profiles, quirks and backends."""

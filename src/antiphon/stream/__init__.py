@@ -1,0 +1,1 @@
+"""Chunks in, events out. No I/O, no clock, no async below `handler.py`."""
