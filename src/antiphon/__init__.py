@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         aconvert_sse,
         convert,
         convert_sse,
-        to_response,
     )
+    from .stream.whole import to_response
 
 __version__ = "0.1.0"
 
@@ -45,10 +45,10 @@ _HOMES: dict[str, str] = {
             "aconvert_sse",
             "convert",
             "convert_sse",
-            "to_response",
         ),
         ".stream.handler",
     ),
+    "to_response": ".stream.whole",
 }
 
 __all__ = [

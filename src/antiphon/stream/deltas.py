@@ -69,10 +69,14 @@ class FinishDelta(msgspec.Struct, frozen=True, gc=False):
 
 
 class UsageDelta(msgspec.Struct, frozen=True, gc=False):
-    """The usage so far, in the words of the Responses API. `choices`: whether its chunk had a choice."""
+    """The usage so far, in the words of the Responses API, and `raw`, in the provider's own.
+
+    `choices`: whether its chunk had a choice.
+    """
 
     usage: dict[str, Any]
     choices: bool
+    raw: Json
 
 
 class ErrorDelta(msgspec.Struct, frozen=True, gc=False):

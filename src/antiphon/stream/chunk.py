@@ -1,0 +1,259 @@
+"""Reads one chunk: the only place that copes with missing, null or ill-typed fields.
+
+A chunk may be an object of an SDK (openai, LiteLLM, any-llm: anything with fields), a mapping, or JSON bytes. All are
+read as mappings. The usual chunk, which holds one piece of text, of reasoning or of arguments and nothing else that
+counts, is recognised without that: `plain_object` and `plain_bytes` return its delta, or None for any other chunk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from .deltas import CallDelta, Json, ReasoningDelta, TextDelta
+
+PlainDelta = TextDelta | CallDelta | ReasoningDelta
+
+# Keys that mean something, beside the ones that a plain chunk may fill. A chunk that fills one of them is not plain.
+OPENAI_DELTA_FIELDS = 5  # content, function_call, refusal, role, tool_calls: other SDKs' deltas have more
+CHUNK_KEYS = frozenset({"error", "usage", "x_groq", "citations"})
+DELTA_KEYS = frozenset(
+    {
+        "refusal",
+        "function_call",
+        "reasoning_text",
+        "reasoning_details",
+        "thinking_blocks",
+        "annotations",
+        "citations",
+        "audio",
+        "images",
+        "image",
+        "provider_specific_fields",
+    }
+)
+
+
+def fields(value: Any) -> Mapping[str, Any]:
+    """Return what `value` holds by name: a mapping as it is, an object's fields with its extra ones, else nothing."""
+    if isinstance(value, Mapping):
+        return value  # pyright: ignore[reportUnknownVariableType]
+    own = getattr(value, "__dict__", None)
+    if not isinstance(own, dict):
+        return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else {}
+    extra = getattr(value, "__pydantic_extra__", None)
+    return {**own, **extra} if extra else own  # pyright: ignore[reportUnknownVariableType]
+
+
+def is_object(value: Any) -> bool:
+    """Return whether `value` has fields: a mapping, or an object of an SDK."""
+    return isinstance(value, Mapping | msgspec.Struct) or isinstance(getattr(value, "__dict__", None), dict)
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as plain JSON data: SDK objects become dicts, at any depth."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, bytes | bytearray):
+        return value.decode("utf-8", "replace")
+    if is_object(value):
+        return {str(key): plain(one) for key, one in fields(value).items()}
+    return str(value)
+
+
+def many(value: Any) -> list[Any]:
+    """Return the entries of a field that holds a list: a single object is a list of one, a JSON text is read."""
+    if isinstance(value, list | tuple):
+        return list(value)  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, str):
+        return many(_json(value))
+    return [value] if is_object(value) else []
+
+
+def text_of(value: Any) -> str:
+    """Return the text in `value`: a string, a number, a typed part or a list of parts, however nested."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if isinstance(value, list | tuple):
+        return "".join(text_of(one) for one in value)  # pyright: ignore[reportUnknownVariableType]
+    held = fields(value)
+    return next((text_of(held[key]) for key in ("text", "content", "thinking", "summary") if held.get(key)), "")
+
+
+def word(value: Any) -> str:
+    """Return a name, an id or a word: a string as it is, a number as its digits, else nothing."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def whole_number(value: Any) -> int | None:
+    """Return an index: also one that came as a string or a float; None where there is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return int(value) if value.strip().isdecimal() else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
+
+
+def arguments_of(value: Any) -> str:
+    """Return arguments as JSON text: a string as it is, null as nothing, any other value serialised once."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(plain(value))
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def decode(payload: bytes | str) -> Json | None:
+    """Return the JSON object in `payload`, or None where it holds none."""
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
+
+
+# --- the usual chunk ---------------------------------------------------------------------------------------------
+
+
+def plain_object(chunk: Any) -> PlainDelta | None:
+    """Return the one delta of a plain openai `ChatCompletionChunk`, or None where it is not plain."""
+    try:
+        own = chunk.__dict__
+        (choice,) = own["choices"]
+        extra = chunk.__pydantic_extra__
+        if own["usage"] is not None or (extra and not _idle(extra, CHUNK_KEYS)):
+            return None
+        own = choice.__dict__
+        if own["finish_reason"] or own["index"] or own["logprobs"] is not None:
+            return None
+        extra = choice.__pydantic_extra__
+        if extra and not extra.keys().isdisjoint(("usage", "error", "native_finish_reason")):
+            return None
+        delta = own["delta"]
+        own = delta.__dict__
+        extra = delta.__pydantic_extra__
+        if len(own) > OPENAI_DELTA_FIELDS or own["refusal"] or own["function_call"] is not None:
+            return None
+        if own["tool_calls"] is not None:
+            return None if own["content"] or extra else _plain_call(own["tool_calls"])
+        if not extra:
+            text = own["content"]
+            return TextDelta(text) if type(text) is str and text else None
+        return _plain_delta({**own, **extra})
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _idle(held: Mapping[str, Any], keys: Iterable[str]) -> bool:
+    """Return whether none of `keys` is filled."""
+    return not any(held.get(key) for key in keys)
+
+
+def _plain_call(calls: Any) -> CallDelta | None:
+    (call,) = calls
+    own, function = call.__dict__, call.function.__dict__
+    arguments = function["arguments"]
+    if own["id"] or function["name"] or call.__pydantic_extra__ or type(arguments) is not str or not arguments:
+        return None
+    index = own["index"]
+    return CallDelta(index, "", "", arguments) if type(index) is int and index >= 0 else None
+
+
+def _plain_delta(held: Mapping[str, Any]) -> PlainDelta | None:
+    text, reasoning = held.get("content"), held.get("reasoning_content") or held.get("reasoning")
+    if held.get("tool_calls") or not _idle(held, DELTA_KEYS):
+        return None
+    if held.get("reasoning_content") and held.get("reasoning"):
+        return None
+    if type(text) is str and text and not reasoning:
+        return TextDelta(text)
+    return ReasoningDelta(reasoning) if type(reasoning) is str and reasoning and not text else None
+
+
+class _Function(msgspec.Struct, frozen=True, gc=False):
+    arguments: str
+    name: Literal[""] | None = None
+    provider_specific_fields: None = None
+
+
+class _Call(msgspec.Struct, frozen=True, gc=False):
+    index: int
+    function: _Function
+    id: Literal[""] | None = None
+    custom: None = None
+    extra_content: None = None
+    provider_specific_fields: None = None
+    thought_signature: None = None
+
+
+class _Delta(msgspec.Struct, frozen=True, gc=False):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: tuple[_Call] | None = None
+    refusal: None = None
+    function_call: None = None
+    reasoning_text: None = None
+    reasoning_details: None = None
+    thinking_blocks: None = None
+    annotations: None = None
+    citations: None = None
+    audio: None = None
+    images: None = None
+    image: None = None
+    provider_specific_fields: None = None
+
+
+class _Choice(msgspec.Struct, frozen=True, gc=False):
+    delta: _Delta
+    index: Literal[0] = 0
+    finish_reason: Literal[""] | None = None
+    native_finish_reason: None = None
+    logprobs: None = None
+    usage: None = None
+    error: None = None
+
+
+class _Chunk(msgspec.Struct, frozen=True, gc=False):
+    choices: tuple[_Choice]
+    error: None = None
+    usage: None = None
+    x_groq: None = None
+    citations: None = None
+
+
+_decode_plain = msgspec.json.Decoder(_Chunk).decode
+
+
+def plain_bytes(payload: bytes) -> PlainDelta | None:
+    """Return the one delta of a plain chunk in JSON, or None where it is not plain (or not JSON at all)."""
+    try:
+        delta = _decode_plain(payload).choices[0].delta
+    except (msgspec.DecodeError, RecursionError):  # a ValidationError is a DecodeError
+        return None
+    text, reasoning, other, calls = delta.content, delta.reasoning_content, delta.reasoning, delta.tool_calls
+    if text and not reasoning and not other and calls is None:
+        return TextDelta(text)
+    if calls is not None:
+        arguments = calls[0].function.arguments
+        busy = text or reasoning or other or not arguments or calls[0].index < 0
+        return None if busy else CallDelta(calls[0].index, "", "", arguments)
+    return ReasoningDelta(reasoning or other or "") if (not reasoning) != (not other) and not text else None

@@ -1,0 +1,98 @@
+"""What goes wrong at a source, in the words of `response.error`: a code, and a message without secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from .chunk import fields, is_object, plain, text_of, whole_number, word
+
+
+class Fault(NamedTuple):
+    """`code` and `message` of `response.error`."""
+
+    code: str
+    message: str
+
+
+SERVER_ERROR = "server_error"
+# words in what the provider said -> the code; the first row that fits decides
+WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"rate.?limit|too.?many.?requests|quota|throttl|resource.?exhausted|\b429\b", re.I),
+        "rate_limit_exceeded",
+    ),
+    (
+        re.compile(
+            r"context.?length|context.?window|context.?size|maximum context|context.?overflow|"
+            r"prompt is too long|too many (input |prompt )?tokens|exceeds? the (available|maximum|model)[^.]{0,20} ?context",
+            re.I,
+        ),
+        "context_length_exceeded",
+    ),
+)
+_CREDENTIALS = (
+    (re.compile(r"(\w+://)[^\s/@]+@"), r"\1***@"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}"), r"\1 ***"),
+    (
+        re.compile(r"(?i)([\"']?\b(?:api[-_ ]?key|access[-_]?token|token|secret|password|authorization|key)[\"']?\s*[=:]\s*[\"']?)[\w.~+/*-]{6,}"),
+        r"\1***",
+    ),
+    (re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf|r8|AIza|ghp|gho|nvapi)[-_]?[\w*-]{12,}"), "***"),
+)
+
+
+def redact(message: str) -> str:
+    """Return `message` without keys and without credentials in URLs."""
+    for pattern, instead in _CREDENTIALS:
+        message = pattern.sub(instead, message)
+    return message
+
+
+def error_in(chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> Fault | None:
+    """Return the error that a chunk reports, or None: beside its choices, in its choice, or as the whole object.
+
+    Sources: recordings groq/pydantic-ai--test-groq-test-tool-use-failed-error-streaming (bare object),
+    openrouter/pydantic-ai--test-openrouter-test-openrouter-stream-error (beside choices).
+    """
+    found = chunk.get("error") or choice.get("error")
+    if found:
+        return fault_of(found)
+    return fault_of(chunk) if chunk.get("object") == "error" else None
+
+
+def fault_of(error: Any) -> Fault:
+    """Return the fault that an error object or text describes."""
+    held = fields(error) if is_object(error) else {"message": text_of(error)}
+    inner = held.get("error")
+    if inner and "message" not in held:
+        return fault_of(inner)
+    code = held.get("code") if held.get("code") not in (None, "") else held.get("status")
+    kind = word(held.get("type"))
+    said = text_of(held.get("message")) or text_of(held.get("detail")) or word(kind or code)
+    message = said or f"the provider reported an error: {str(plain(error))[:200]}"
+    named = [name for name in dict.fromkeys((word(code), kind)) if name and name not in message]
+    if named:
+        message = f"{message} ({', '.join(named)})"
+    return Fault(_code(whole_number(code), f"{word(code)} {kind} {said}"), redact(message))
+
+
+def fault_of_exception(error: BaseException) -> Fault:
+    """Return the fault that an exception of the source describes: by its HTTP status, then by its words."""
+    status = getattr(error, "status_code", None)
+    if status is None:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+    name, said = type(error).__name__, str(error).strip()
+    code = word(getattr(error, "code", None))
+    message = f"{name}: {said}" if said else name
+    return Fault(_code(whole_number(status), f"{code} {name} {said}"), redact(message))
+
+
+def _code(status: int | None, said: str) -> str:
+    if status == 429:
+        return "rate_limit_exceeded"
+    for pattern, code in WORDS:
+        if pattern.search(said):
+            return code
+    return "invalid_prompt" if status is not None and 400 <= status < 500 else SERVER_ERROR

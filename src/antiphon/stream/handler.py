@@ -1,0 +1,395 @@
+"""`ChatCmplStreamHandler`: chunks in, Responses events out; its family, and the shells that own the loop.
+
+The handler does no I/O. The shells pull a source: they hand its exceptions to the handler, which ends the response as
+failed, and they close it however they are left.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from copy import deepcopy
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
+
+from ..errors import BadInput, SourceError, StrictError
+from ..ids import IdsChoice, choose_ids
+from ..profile import DEFAULT, REASONING_FIELDS, Profile, load_profile
+from .assemble import STRICT_CODES, Assembler
+from .chunk import plain
+from .deltas import Delta
+from .emit import EventStyle, make_emitter
+from .faults import SERVER_ERROR, Fault, fault_of_exception, redact
+from .normalize import Normalizer
+from .sse import DONE, Message, SSEDecoder, SSEMessage
+
+log = logging.getLogger("antiphon")
+T = TypeVar("T")
+MAX_WARNINGS = 100  # a stream that is odd in each chunk fills no memory
+
+
+class Options(TypedDict, total=False):
+    """What a handler and all shells take."""
+
+    profile: str | Profile | None
+    request: Any
+    ids: IdsChoice
+    created_at: int | None
+    events: EventStyle
+    reasoning: Literal["summary", "text"]
+    strict: bool
+
+
+class ChatCmplStreamHandler:
+    """Turns the chunks of one chat answer into the canonical Responses events. Works for any provider.
+
+    `profile`: a name, a `Profile`, or None for the tolerant default. `request`: the Responses create parameters, echoed
+    in each snapshot. `ids`: "random", "counted" (reproducible), or an object with `make(prefix)`. `created_at`: seconds
+    since the epoch, None for now. `events`: "openai" (objects of openai-python), "dict", or "sse" (bytes, one event
+    each). `reasoning`: whether reasoning is shown as "summary" parts or as "text" parts. `strict`: what has no place in
+    the stream (other choices, audio, images) fails the response instead of being warned of.
+
+    Raises BadInput and ProfileNotFound for options that are none. What the source does wrong never raises: it ends as
+    `error` and `response.failed`.
+    """
+
+    base_profile: ClassVar[Profile] = DEFAULT
+
+    def __init__(
+        self,
+        profile: str | Profile | None = None,
+        *,
+        request: Any = None,
+        ids: IdsChoice = "random",
+        created_at: int | None = None,
+        events: EventStyle = "openai",
+        reasoning: Literal["summary", "text"] = "summary",
+        strict: bool = False,
+    ) -> None:
+        self.profile = self._profile(profile)
+        self.ended = False  # the terminal event was sent
+        self.error: BaseException | None = None
+        self.warnings: list[tuple[str, int, str]] = []
+        if reasoning not in ("summary", "text"):
+            raise BadInput(f'reasoning={reasoning!r}: it is "summary" or "text"')
+        self._strict = strict
+        self._emitter = make_emitter(events)
+        self._normalizer = Normalizer(self.profile, self._warn)
+        clock = _now if created_at is None else lambda: created_at
+        self._assembler = Assembler(self._emitter, choose_ids(ids), request, clock, reasoning, self._warn)
+        self._decoder: SSEDecoder | None = None
+        self._response: Any = None
+
+    def feed(self, chunk: Any) -> list[Any]:
+        """Return the events that `chunk` causes, in order; none once the response has ended.
+
+        A chunk is an SDK's chunk object, a mapping, or the JSON text of one.
+        """
+        if self.ended:
+            return []
+        deltas = self._normalizer.feed(chunk)
+        if deltas is None:
+            came = f"chunk {self._normalizer.chunks - 1} is {_described(chunk)}, not an object"
+            self._remember("chunk-unreadable", came)
+        else:
+            self._take(deltas)
+        return self._emitter.take()
+
+    def feed_sse(self, data: bytes) -> list[Any]:
+        """Return the events that a piece of an SSE body causes. `[DONE]` ends the response."""
+        if self._decoder is None:
+            self._decoder = SSEDecoder()
+        for position, message in enumerate(self._decoder.feed(data)):
+            self._read(message, position)
+        return self._emitter.take()
+
+    def finish(self, *, done: bool = False) -> list[Any]:
+        """Return the last events: what is open is closed, then exactly one terminal event. `done`: `[DONE]` was seen."""
+        return self._end(done, None)
+
+    def fail(self, error: BaseException) -> list[Any]:
+        """Return the last events where the source raised `error`: called instead of `finish`."""
+        return self._end(False, error)
+
+    @property
+    def final(self) -> dict[str, Any] | None:
+        """The final response as a dict of its own, whatever the style of the events; None before the end."""
+        return deepcopy(self._assembler.final)
+
+    @property
+    def response(self) -> Any:
+        """The final response: an openai `Response`, or a dict with the styles "dict" and "sse". None before the end."""
+        if self._response is None and self.ended:
+            self._response = self._emitter.response(self.final or {})
+        return self._response
+
+    @classmethod
+    async def handle_stream(
+        cls,
+        response: Any,
+        stream: AsyncIterable[Any],
+        model: str | None = None,
+        *,
+        strict_feature_validation: bool = False,
+        preserve_raw_usage: bool = False,
+        raise_on_length_truncation: bool = False,
+        require_finish_reason: bool = False,
+        **options: Unpack[Options],
+    ) -> AsyncIterator[Any]:
+        """Yield the openai events of `stream`. Takes the keywords of openai-agents' handler of that name, 0.22 to 0.24.
+
+        `response` is echoed as the request (model, instructions, tools, …); `model` is used where it names none.
+        `strict_feature_validation`: as `strict`. `preserve_raw_usage`: the provider's usage is kept in the final
+        response's `provider_data`. `raise_on_length_truncation`: raises SourceError where the answer was cut before
+        anything was said. `require_finish_reason`: an ending without finish_reason fails whatever the profile says.
+        What the source raised is raised after the terminal event.
+        """
+        request = _request_of(response, model)
+        handler = cls(**{"request": request, "strict": strict_feature_validation, **options})
+        handler._assembler.keep_raw_usage = preserve_raw_usage
+        handler._finish_required = require_finish_reason
+        async with aclosing(_apull(handler, stream, handler.feed)) as events:
+            async for event in events:
+                yield event
+        raise_failure(handler)
+        final = handler.final or {}
+        if raise_on_length_truncation and not final["output"] and final["incomplete_details"]:
+            raise SourceError("max_output_tokens", "the answer was cut before anything was said")
+
+    _finish_required = False
+
+    # --- inside ------------------------------------------------------------------------------------------------
+
+    def _profile(self, profile: str | Profile | None) -> Profile:
+        if profile is None:
+            return self.base_profile
+        return load_profile(profile) if isinstance(profile, str) else profile
+
+    def _take(self, deltas: Sequence[Delta]) -> None:
+        self._assembler.feed(deltas)
+        if self._assembler.ending is not None:
+            self._note_end(None)
+
+    def _read(self, message: Message, position: int) -> None:
+        """Take one SSE message. Nothing after `[DONE]` or an error is read."""
+        if self.ended:
+            return
+        named = isinstance(message, SSEMessage)
+        payload = message.data if named else message
+        if payload[:1] != b"{" and payload.strip() == DONE:
+            self._close(True, None)
+            return
+        deltas = self._normalizer.feed_json(payload, error=named and message.event == "error")
+        if deltas is None:
+            line = self._decoder.line_of(position) if self._decoder else position
+            self._remember("line-unreadable", f"line {line} is not a JSON object: {_excerpt(payload)}")
+        else:
+            self._take(deltas)
+
+    def _end(self, done: bool, raised: BaseException | None) -> list[Any]:
+        if self._decoder is not None:
+            for position, message in enumerate(self._decoder.finish()):
+                self._read(message, position)
+            self._decoder = None
+        if not self.ended:
+            self._close(done, raised)
+        return self._emitter.take()
+
+    def _close(self, done: bool, raised: BaseException | None) -> None:
+        kept = self._normalizer.finish()
+        if kept:
+            self._assembler.feed(kept)
+        self._assembler.end(
+            done=done,
+            optional=self.profile.finish_reason_optional and not self._finish_required,
+            raised=None if raised is None else fault_of_exception(raised),
+        )
+        self._note_end(raised)
+
+    def _note_end(self, raised: BaseException | None) -> None:
+        self.ended = True
+        ending = self._assembler.ending
+        fault = ending.fault if ending else None
+        if raised is not None:
+            self.error = raised
+        elif fault is not None and self.error is None:
+            self.error = SourceError(*fault)
+
+    def _remember(self, code: str, message: str) -> None:
+        """Keep a fault of the source: conversion goes on, and the response fails at its end."""
+        self._assembler.seen.chunks = True
+        self._assembler.faults.append(Fault(SERVER_ERROR, message))
+        self._warn(code, message)
+
+    def _warn(self, code: str, message: str) -> None:
+        if any((code, message) == (other, said) for other, _, said in self.warnings):
+            return
+        if self._strict and code in STRICT_CODES:
+            self.error = StrictError(SERVER_ERROR, message)
+            self._assembler.faults.append(Fault(SERVER_ERROR, message))
+        if len(self.warnings) < MAX_WARNINGS:
+            self.warnings.append((code, max(self._normalizer.chunks - 1, 0), message))
+            log.warning("%s: %s", code, redact(message))
+
+
+class OpenAIChatCmplStreamHandler(ChatCmplStreamHandler):
+    """For chunks of the OpenAI SDK."""
+
+    base_profile = Profile("openai_sdk")
+
+
+class LiteLLMChatCmplStreamHandler(ChatCmplStreamHandler):
+    """For chunks of LiteLLM, which names all reasoning `reasoning_content`, and its signed blocks `thinking_blocks`."""
+
+    base_profile = Profile("litellm_sdk", reasoning_fields=("reasoning_content", "reasoning", "reasoning_text"))
+
+
+class AnyLLMChatCmplStreamHandler(ChatCmplStreamHandler):
+    """For chunks of any-llm, whose `reasoning` is an object with `content`."""
+
+    base_profile = Profile("any_llm_sdk", reasoning_fields=("reasoning", *sorted({*REASONING_FIELDS} - {"reasoning"})))
+
+
+# --- shells --------------------------------------------------------------------------------------------------------
+
+
+def convert(chunks: Iterable[Any], *, raise_on_error: bool = False, **options: Unpack[Options]) -> Iterator[Any]:
+    """Yield the events of `chunks`, each as soon as it can be said. Takes the options of `ChatCmplStreamHandler`.
+
+    The source is closed however the iterator is left. Raises BadInput where `chunks` is no iterable of chunks; with
+    `raise_on_error` what the source raised, or SourceError, after the terminal event of a failed response.
+    """
+    if isinstance(chunks, str | bytes | dict):
+        raise BadInput(
+            f"chunks is {type(chunks).__name__}: convert takes an iterable of chunks. "
+            "An SSE body goes to convert_sse, a whole chat completion to to_response"
+        )
+    handler = ChatCmplStreamHandler(**options)
+    return _pull(handler, chunks, handler.feed, raise_on_error)
+
+
+def convert_sse(
+    body: bytes | Iterable[bytes], *, raise_on_error: bool = False, **options: Unpack[Options]
+) -> Iterator[Any]:
+    """Yield the events of an SSE body, whole or in pieces cut anywhere. With events="sse", each as one piece of bytes.
+
+    Closes and raises as `convert` does.
+    """
+    handler = ChatCmplStreamHandler(**options)
+    pieces = (bytes(body),) if isinstance(body, bytes | bytearray | memoryview) else body
+    return _pull(handler, pieces, handler.feed_sse, raise_on_error)
+
+
+def aconvert(
+    chunks: AsyncIterable[Any] | Iterable[Any], *, raise_on_error: bool = False, **options: Unpack[Options]
+) -> AsyncIterator[Any]:
+    """Yield the events of an async source (or a plain one). As `convert` in all else; cancelling closes the source."""
+    handler = ChatCmplStreamHandler(**options)
+    return _apull(handler, chunks, handler.feed, raise_on_error)
+
+
+def aconvert_sse(
+    body: AsyncIterable[bytes] | Iterable[bytes], *, raise_on_error: bool = False, **options: Unpack[Options]
+) -> AsyncIterator[Any]:
+    """Yield the events of an async source of SSE bytes. As `convert_sse` in all else."""
+    handler = ChatCmplStreamHandler(**options)
+    return _apull(handler, body, handler.feed_sse, raise_on_error)
+
+
+def _pull(
+    handler: ChatCmplStreamHandler, source: Iterable[T], feed: Callable[[T], list[Any]], raise_on_error: bool = False
+) -> Iterator[Any]:
+    pull = _iterator(source)
+    try:
+        while not handler.ended:
+            try:
+                one = next(pull)
+            except StopIteration:
+                break
+            except Exception as error:  # noqa: BLE001 -- whatever the source raises ends the response
+                yield from handler.fail(error)
+                break
+            yield from feed(one)
+        yield from handler.finish()
+    finally:
+        close = getattr(source, "close", None) or getattr(pull, "close", None)
+        if callable(close):
+            close()
+    if raise_on_error:
+        raise_failure(handler)
+
+
+async def _apull(
+    handler: ChatCmplStreamHandler,
+    source: AsyncIterable[T] | Iterable[T],
+    feed: Callable[[T], list[Any]],
+    raise_on_error: bool = False,
+) -> AsyncIterator[Any]:
+    if not isinstance(source, AsyncIterable):
+        for event in _pull(handler, source, feed, raise_on_error):
+            yield event
+        return
+    pull = source.__aiter__()
+    try:
+        while not handler.ended:
+            try:
+                one = await pull.__anext__()
+            except StopAsyncIteration:
+                break
+            except Exception as error:  # noqa: BLE001 -- whatever the source raises ends the response
+                for event in handler.fail(error):
+                    yield event
+                break
+            for event in feed(one):
+                yield event
+        for event in handler.finish():
+            yield event
+    finally:
+        await _aclose(source, pull)
+    if raise_on_error:
+        raise_failure(handler)
+
+
+async def _aclose(source: Any, pull: Any) -> None:
+    """Close an async source by the first way it has: `aclose` (generators), `close` (openai's streams)."""
+    for holder, name in ((source, "aclose"), (source, "close"), (pull, "aclose"), (pull, "close")):
+        close = getattr(holder, name, None)
+        if callable(close):
+            waiting = close()
+            if isinstance(waiting, Awaitable):
+                await waiting
+            return
+
+
+def _iterator(source: Iterable[T]) -> Iterator[T]:
+    try:
+        return iter(source)
+    except TypeError:
+        raise BadInput(f"the source is {_described(source)}: it must be an iterable of chunks") from None
+
+
+def raise_failure(handler: ChatCmplStreamHandler) -> None:
+    """Raise what made the response fail, if it did."""
+    failed = handler.error is not None and (handler.final or {}).get("status") == "failed"
+    if failed and handler.error is not None:
+        raise handler.error
+
+
+def _request_of(response: Any, model: str | None) -> dict[str, Any]:
+    request = {key: value for key, value in plain(response).items() if value is not None}
+    return {**request, "model": request.get("model") or model}
+
+
+def _now() -> int:
+    return int(time.time())
+
+
+def _described(value: Any) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _excerpt(payload: bytes) -> str:
+    text = redact(payload[:80].decode("utf-8", "replace"))
+    return repr(f"{text}…" if len(payload) > 80 else text)

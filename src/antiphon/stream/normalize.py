@@ -1,0 +1,381 @@
+"""`Normalizer`: chunk to deltas, in the order in which they count, through the profile's quirks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from ..profile import REASONING_FIELDS, Profile
+from ..usage import responses_usage
+from .chunk import (
+    arguments_of,
+    decode,
+    fields,
+    is_object,
+    many,
+    plain,
+    plain_bytes,
+    plain_object,
+    text_of,
+    whole_number,
+    word,
+)
+from .deltas import (
+    AnnotationDelta,
+    CallDelta,
+    Delta,
+    ErrorDelta,
+    FinishDelta,
+    Json,
+    LogprobsDelta,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    SourceDelta,
+    TextDelta,
+    UsageDelta,
+)
+from .faults import error_in
+
+Warn: TypeAlias = Callable[[str, str], None]
+Fields: TypeAlias = Mapping[str, Any]
+
+# chunk or choice field -> its name in provider_data
+SOURCE_FIELDS = ("id", "system_fingerprint", "service_tier", "provider")
+# tool call fields that must come back on the next turn. Sources: gemini-openai-compat/issue--openmaic-1556
+# (extra_content); LiteLLM (provider_specific_fields, thought_signature).
+CALL_EXTRAS = ("extra_content", "provider_specific_fields", "thought_signature")
+MEDIA_FIELDS = ("audio", "images", "image")
+MEDIA_PARTS = frozenset({"image", "image_url", "input_audio", "audio", "file", "video", "video_url"})
+
+
+class Normalizer:
+    """Chunks in, deltas out. `warn(code, message)` hears of what is odd; `refuse(message)` of what strict forbids."""
+
+    def __init__(self, profile: Profile, warn: Warn) -> None:
+        self.chunks = 0
+        self._warn = warn
+        self._reasoning_fields = profile.reasoning_fields
+        self._quirks = tuple(quirk.start() for quirk in profile.quirks)
+        self._plain = not self._quirks and set(profile.reasoning_fields) == set(REASONING_FIELDS)
+        self._opened = False  # something visible came: what chunks say of their source is known by then
+        self._said: dict[str, Any] = {}
+        self._tool_calls = False
+        self._citations: Any = None
+
+    def feed(self, chunk: Any) -> Sequence[Delta] | None:
+        """Return the deltas of `chunk`, an SDK's object, a mapping or JSON text; None where it is no object."""
+        if self._opened and self._plain:
+            delta = plain_object(chunk)
+            if delta is not None:
+                self.chunks += 1
+                return (delta,)
+        if isinstance(chunk, bytes | str):
+            return self.feed_json(chunk.encode() if isinstance(chunk, str) else chunk)
+        self.chunks += 1
+        return self._read(fields(chunk)) if is_object(chunk) else None
+
+    def feed_json(self, payload: bytes, *, error: bool = False) -> Sequence[Delta] | None:
+        """Return the deltas of a chunk in JSON; None where `payload` holds no object.
+
+        `error`: the payload came as an `event: error`, so it reports an error whatever it looks like.
+        """
+        if self._opened and self._plain and not error:
+            delta = plain_bytes(payload)
+            if delta is not None:
+                self.chunks += 1
+                return (delta,)
+        self.chunks += 1
+        held = decode(payload)
+        if error:
+            said = held if held else {"message": payload.decode("utf-8", "replace")}
+            held = said if said.get("error") else {"error": said}
+        return None if held is None else self._read(held)
+
+    def finish(self) -> Sequence[Delta]:
+        """Return what the quirks kept back."""
+        deltas: list[Delta] = []
+        for place, quirk in enumerate(self._quirks):
+            deltas.extend(self._through(quirk.finish(), place + 1))
+        return deltas
+
+    def _read(self, chunk: Fields) -> Sequence[Delta]:
+        choice, any_choice = self._choice(chunk)
+        deltas: list[Delta] = [*self._source(chunk, choice)]
+        for message in self._messages(choice):
+            deltas.extend(self._message(message, choice))
+        deltas.extend(self._annotations(chunk))
+        reason = word(choice.get("finish_reason")).strip().lower()
+        if reason:
+            deltas.append(FinishDelta(reason))
+        deltas.extend(self._usage(chunk, choice, any_choice))
+        fault = error_in(chunk, choice)
+        if fault is not None:
+            deltas.append(ErrorDelta(*fault))
+        return self._through(deltas, 0) if self._quirks else deltas
+
+    def _through(self, deltas: Sequence[Delta], place: int) -> Sequence[Delta]:
+        for quirk in self._quirks[place:]:
+            deltas = [made for delta in deltas for made in quirk.feed(delta)]
+        return deltas
+
+    # --- what the chunk says of itself -------------------------------------------------------------------------
+
+    def _choice(self, chunk: Fields) -> tuple[Fields, bool]:
+        """Return choice 0 (empty where there is none), and whether the chunk had any choice."""
+        choices = [one for one in many(chunk.get("choices")) if is_object(one)]
+        if chunk.get("choices") and not choices:
+            self._warn("choices-unreadable", f"choices is {type(chunk.get('choices')).__name__}, not a list of objects")
+        found: list[Fields] = []
+        for one in choices:
+            held = fields(one)
+            if whole_number(held.get("index")) in (None, 0):
+                found.append(held)
+            else:
+                self._warn("other-choice", "only choice 0 is converted; others are left out")
+        return (found[0] if len(found) == 1 else self._joined(found)), bool(choices)
+
+    def _joined(self, choices: list[Fields]) -> Fields:
+        """Return several entries for choice 0 in one chunk as one choice, with their deltas in a list."""
+        if not choices:
+            return {}
+        whole: dict[str, Any] = {}
+        for choice in choices:
+            whole.update({key: value for key, value in choice.items() if value is not None})
+        return {**whole, "delta": [message for choice in choices for message in self._messages(choice)]}
+
+    def _messages(self, choice: Fields) -> list[Fields]:
+        """Return the deltas of a choice: one, as a rule. A choice without `delta` falls back to its `message`."""
+        for key in ("delta", "message"):
+            value = choice.get(key)
+            if isinstance(value, str) and value:
+                return [{"content": value}]
+            found = [fields(one) for one in many(value)]
+            if found:
+                return found
+        text = choice.get("text")
+        return [{"content": text}] if isinstance(text, str) and "delta" not in choice else []
+
+    def _source(self, chunk: Fields, choice: Fields) -> Iterable[SourceDelta]:
+        """Yield the facts that are new; a plain chunk's are not looked at, so no chunk in the middle of content is."""
+        ends = {key: plain(choice[key]) for key in ("finish_reason", "native_finish_reason") if choice.get(key)}
+        if self._opened and not ends and not chunk.get("usage"):
+            return ()
+        new = {key: value for key in SOURCE_FIELDS if key not in self._said and (value := word(chunk.get(key)))}
+        new.update(ends)
+        model = chunk.get("model")
+        named = model if isinstance(model, str) and "model" not in self._said else ""
+        if named:
+            self._said["model"] = named
+        self._said.update(new)
+        return (SourceDelta(named, new),) if named or new else ()
+
+    def _usage(self, chunk: Fields, choice: Fields, any_choice: bool) -> Iterable[UsageDelta]:
+        """Yield the usage: of the chunk, under `x_groq` (Groq), or in the choice (Moonshot)."""
+        for holder in (chunk, fields(chunk.get("x_groq")), choice):
+            usage = holder.get("usage")
+            if usage is None:
+                continue
+            if not is_object(usage):
+                self._warn("usage-unreadable", f"usage is {type(usage).__name__}, not an object")
+                continue
+            raw = plain(usage)
+            found = responses_usage(raw)
+            if found is not None:
+                yield UsageDelta(found, any_choice, raw)
+                return
+
+    # --- the message -------------------------------------------------------------------------------------------
+
+    def _message(self, message: Fields, choice: Fields) -> Sequence[Delta]:
+        pieces = list(self._content(message.get("content")))
+        said: list[Delta] = [*self._calls(message)]
+        reasoning = self._reasoning(message)
+        said.extend(reasoning)
+        refusal = text_of(message.get("refusal"))
+        if refusal:
+            said.append(RefusalDelta(refusal))
+        if reasoning:
+            pieces = _without_repeats(pieces, reasoning[0].text)
+        said.extend(self._with_logprobs(pieces, said, fields(choice.get("logprobs"))))
+        self._opened = self._opened or bool(said)
+        said.extend(self._annotations(message))
+        said.extend(MediaDelta(key, plain(message[key])) for key in MEDIA_FIELDS if message.get(key))
+        return said
+
+    def _content(self, content: Any) -> Iterable[Delta]:
+        """Yield the pieces of `content`: text, or the typed parts of a list in their order (Mistral)."""
+        if not isinstance(content, list | tuple | Mapping):
+            text = text_of(content)
+            if text:
+                yield TextDelta(text)
+            return
+        for part in content if isinstance(content, list | tuple) else (content,):  # pyright: ignore[reportUnknownVariableType]
+            yield from self._part(part)
+
+    def _part(self, part: Any) -> Iterable[Delta]:
+        held = fields(part)
+        kind = word(held.get("type"))
+        if kind in MEDIA_PARTS:
+            yield MediaDelta(kind, plain(part))
+        elif kind in ("thinking", "reasoning", "redacted_thinking"):
+            yield from _reasoning_part(held)
+        elif kind == "refusal" and text_of(held.get("refusal")):
+            yield RefusalDelta(text_of(held.get("refusal")))
+        elif text := text_of(part):
+            yield TextDelta(text)
+        elif kind not in ("text", "output_text", "") or not (held or isinstance(part, str) or part is None):
+            self._warn("part-unknown", f"a content part of type {kind or type(part).__name__!r} has no text")
+
+    def _reasoning(self, message: Fields) -> list[ReasoningDelta]:
+        """Return the reasoning of a delta as one delta. The same text in two fields is one text."""
+        details = [fields(one) for one in (*many(message.get("reasoning_details")), *_blocks(message))]
+        texts = [text_of(message.get(name)) for name in self._reasoning_fields]
+        texts.append("".join(_detail_text(piece) for piece in details))
+        text = "".join(dict.fromkeys(texts))
+        kept = tuple(plain(piece) for piece in details if piece)
+        return [ReasoningDelta(text, kept)] if text or kept else []
+
+    def _with_logprobs(self, pieces: Sequence[Delta], before: Sequence[Delta], logprobs: Fields) -> Iterable[Delta]:
+        """Yield `pieces` with the log probabilities of the choice at the text, or apart where there is no text."""
+        if not logprobs:
+            yield from pieces
+            return
+        of_content = tuple(_entries(logprobs.get("content")))
+        texts = [piece for piece in pieces if isinstance(piece, TextDelta)]
+        for piece in pieces:
+            last = bool(texts) and piece is texts[-1]
+            yield TextDelta(texts[-1].text, of_content) if last else piece
+        if of_content and not texts:
+            yield LogprobsDelta(_owner([*before, *pieces]), of_content)
+        for key, kind in OTHER_LOGPROBS.items():
+            entries = tuple(_entries(logprobs.get(key)))
+            if entries:
+                yield LogprobsDelta(kind, entries)
+
+    def _annotations(self, holder: Fields) -> Iterable[AnnotationDelta]:
+        """Yield annotations: typed ones, flat `citations` with their `search_results`, LiteLLM's nested ones."""
+        found = [flat for one in many(holder.get("annotations")) for flat in _annotation(fields(one))]
+        citations = holder.get("citations") or fields(holder.get("provider_specific_fields")).get("citations")
+        if citations and citations != self._citations:
+            self._citations = citations
+            found.extend(_citations(many(citations), many(holder.get("search_results"))))
+        if found:
+            yield AnnotationDelta(tuple(found))
+
+    # --- tool calls --------------------------------------------------------------------------------------------
+
+    def _calls(self, message: Fields) -> Iterable[CallDelta]:
+        given = message.get("tool_calls")
+        calls = many(given)
+        if given and not calls:
+            self._warn("tool-calls-unreadable", f"tool_calls is {type(given).__name__}, not a list of objects")
+        self._tool_calls = self._tool_calls or bool(calls)
+        for call in calls:
+            yield from self._call(fields(call))
+        legacy = fields(message.get("function_call"))
+        if legacy and not self._tool_calls:
+            fragment = CallDelta(None, "", word(legacy.get("name")), arguments_of(legacy.get("arguments")), legacy=True)
+            if fragment.name or fragment.arguments:
+                yield fragment
+
+    def _call(self, call: Fields) -> Iterable[CallDelta]:
+        custom = is_object(call.get("custom")) or (call.get("type") == "custom" and not call.get("function"))
+        body = fields(call.get("custom" if custom else "function")) or call
+        arguments = body.get("input" if custom else "arguments")
+        fragment = CallDelta(
+            whole_number(call.get("index")),
+            word(call.get("id")),
+            word(body.get("name")),
+            text_of(arguments) if custom else arguments_of(arguments),
+            "custom" if custom else "function",
+            extra=_call_extra(call, body),
+        )
+        if fragment.id or fragment.name or fragment.arguments or fragment.extra:
+            yield fragment
+
+
+# field of `logprobs`, beside `content` -> what its entries belong to
+OTHER_LOGPROBS: dict[str, Literal["refusal", "reasoning"]] = {
+    "refusal": "refusal",
+    "reasoning_content": "reasoning",  # deepseek/rig--streaming-logprobs-matrix
+    "reasoning": "reasoning",
+}
+
+
+def _owner(said: Sequence[Delta]) -> Literal["text", "refusal", "reasoning"]:
+    """Return what the log probabilities of a delta without text belong to: to its reasoning, refusal or call."""
+    if any(isinstance(one, RefusalDelta) for one in said):
+        return "refusal"
+    return "reasoning" if any(isinstance(one, ReasoningDelta | CallDelta) for one in said) else "text"
+
+
+def _without_repeats(pieces: list[Delta], reasoning: str) -> list[Delta]:
+    """Return `pieces` without a typed reasoning part that says what a reasoning field of the same delta said."""
+    return [one for one in pieces if not (isinstance(one, ReasoningDelta) and one.text == reasoning and reasoning)]
+
+
+def _reasoning_part(part: Fields) -> Iterable[ReasoningDelta]:
+    text = next((found for key in ("thinking", "text", "reasoning", "summary", "content") if (found := text_of(part.get(key)))), "")
+    signed = part.get("signature") or part.get("data")
+    if text or signed:
+        yield ReasoningDelta(text, (plain(part),) if signed else ())
+
+
+def _blocks(message: Fields) -> list[Any]:
+    """Return LiteLLM's `thinking_blocks`, which some versions put under `provider_specific_fields` only."""
+    return many(message.get("thinking_blocks")) or many(
+        fields(message.get("provider_specific_fields")).get("thinking_blocks")
+    )
+
+
+def _detail_text(piece: Fields) -> str:
+    return next((text for key in ("text", "summary", "thinking") if (text := text_of(piece.get(key)))), "")
+
+
+def _call_extra(call: Fields, body: Fields) -> Json | None:
+    found = {key: plain(call[key]) for key in CALL_EXTRAS if call.get(key)}
+    if body is not call and body.get("provider_specific_fields"):
+        found.setdefault("provider_specific_fields", plain(body["provider_specific_fields"]))
+    return found or None
+
+
+def _entries(value: Any) -> Iterable[Json]:
+    """Yield log probabilities in the form of the Responses API; null `bytes` are the token's UTF-8."""
+    for one in many(value):
+        held = fields(one)
+        yield {**_entry(held), "top_logprobs": [_entry(fields(top)) for top in many(held.get("top_logprobs"))]}
+
+
+def _entry(held: Fields) -> dict[str, Any]:
+    token, octets, logprob = text_of(held.get("token")), held.get("bytes"), held.get("logprob")
+    return {
+        "token": token,
+        "bytes": list(octets) if isinstance(octets, list | tuple) else list(token.encode("utf-8", "replace")),  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        "logprob": float(logprob) if isinstance(logprob, int | float) else 0.0,
+    }
+
+
+def _annotation(held: Fields) -> Iterable[Json]:
+    """Yield an annotation in flat form. Source: openrouter/pydantic-ai--test-openrouter-test-openrouter-web-search."""
+    kind = word(held.get("type"))
+    if kind == "url_citation" or "url_citation" in held:
+        inner = fields(held.get("url_citation")) or held
+        url = word(inner.get("url"))
+        if url:
+            start, end = whole_number(inner.get("start_index")) or 0, whole_number(inner.get("end_index")) or 0
+            yield _url_citation(url, text_of(inner.get("title")), start, end)
+    elif kind:
+        yield plain(held)
+
+
+def _citations(citations: list[Any], results: list[Any]) -> Iterable[Json]:
+    titles = {word(fields(one).get("url")): text_of(fields(one).get("title")) for one in results}
+    for one in citations:
+        url = one if isinstance(one, str) else word(fields(one).get("url"))
+        if url:
+            yield _url_citation(url, text_of(fields(one).get("title")) or titles.get(url, ""), 0, 0)
+
+
+def _url_citation(url: str, title: str, start: int, end: int) -> Json:
+    return {"type": "url_citation", "url": url, "title": title, "start_index": start, "end_index": end}

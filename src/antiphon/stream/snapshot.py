@@ -1,0 +1,91 @@
+"""The response as the lifecycle events show it: the request's echo, and what became of it.
+
+Each snapshot has all keys that the Open Responses schema requires, with the API's own defaults where the request said
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from ..errors import BadInput
+from .chunk import is_object, plain
+
+# key -> what the API says where the request said nothing. Source: recordings in responses/openai.
+DEFAULTS: dict[str, Any] = {
+    "previous_response_id": None,
+    "instructions": None,
+    "tools": [],
+    "tool_choice": "auto",
+    "truncation": "disabled",
+    "parallel_tool_calls": True,
+    "text": {"format": {"type": "text"}},
+    "top_p": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "top_logprobs": 0,
+    "temperature": 1.0,
+    "reasoning": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "store": False,
+    "background": False,
+    "service_tier": "default",
+    "metadata": {},
+    "safety_identifier": None,
+    "prompt_cache_key": None,
+}
+OPTIONAL = ("user", "prompt", "conversation", "prompt_cache_retention", "include")  # echoed where they were given
+TOOL_DEFAULTS = {"description": None, "parameters": None, "strict": None}  # of a function tool
+TIERS = frozenset({"auto", "default", "flex", "scale", "priority"})
+
+
+class Snapshots:
+    """Makes the snapshots of one response. `request` is a Responses create body, as a mapping or an object."""
+
+    def __init__(self, request: Any, response_id: str, created_at: int) -> None:
+        if request is not None and not is_object(request):
+            raise BadInput(f"request is {type(request).__name__}: it is the create parameters, as a mapping or object")
+        given: Mapping[str, Any] = {} if request is None else plain(request)
+        self._given_model = given.get("model") or ""
+        self._head = {"id": response_id, "object": "response", "created_at": created_at}
+        self._echo = {key: _echo(key, given.get(key), default) for key, default in DEFAULTS.items()}
+        self._echo.update({key: given[key] for key in OPTIONAL if key != "include" and given.get(key) is not None})
+        self.model: str = self._given_model if isinstance(self._given_model, str) else str(self._given_model)
+
+    def suggest_model(self, model: str) -> None:
+        """Take the model that a chunk names, where the request named none and no chunk did before."""
+        self.model = self.model or model
+
+    def make(self, status: str, **fields: Any) -> dict[str, Any]:
+        """Return a snapshot of its own, with `fields` over the defaults (no output, no usage, no error)."""
+        return {
+            **self._head,
+            "completed_at": None,
+            "status": status,
+            "error": None,
+            "incomplete_details": None,
+            "model": self.model,
+            "output": [],
+            "usage": None,
+            **deepcopy(self._echo),
+            **fields,
+        }
+
+
+def _echo(key: str, given: Any, default: Any) -> Any:
+    if given is None:
+        return default
+    if key == "text":
+        return {**DEFAULTS["text"], **given} if isinstance(given, dict) and not given.get("format") else given
+    if key == "reasoning" and isinstance(given, dict):
+        return {"effort": None, "summary": None, **given}
+    if key == "tools" and isinstance(given, list):
+        return [_tool(tool) for tool in given]  # pyright: ignore[reportUnknownVariableType]
+    return given
+
+
+def _tool(tool: Any) -> Any:
+    return {**TOOL_DEFAULTS, **tool} if isinstance(tool, dict) and tool.get("type") == "function" else tool

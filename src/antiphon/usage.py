@@ -1,0 +1,92 @@
+"""Chat usage to Responses usage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# The count of the Responses API -> where the chat side has it: a path, first number found.
+# Sources: OpenAI's own details; deepseek (prompt_cache_hit_tokens); huggingface-router and Kimi (cached_tokens);
+# cline-gateway and databricks (cache_*_input_tokens); github-copilot (reasoning_tokens at the top).
+INPUT = ("prompt_tokens", "input_tokens")
+OUTPUT = ("completion_tokens", "output_tokens")
+CACHED = (
+    "prompt_tokens_details.cached_tokens",
+    "input_tokens_details.cached_tokens",
+    "prompt_cache_hit_tokens",
+    "cached_tokens",
+    "cache_read_input_tokens",
+)
+CACHE_WRITE = (
+    "prompt_tokens_details.cache_write_tokens",
+    "prompt_tokens_details.cache_creation_tokens",
+    "input_tokens_details.cache_write_tokens",
+    "cache_creation_input_tokens",
+)
+REASONING = (
+    "completion_tokens_details.reasoning_tokens",
+    "output_tokens_details.reasoning_tokens",
+    "reasoning_tokens",
+)
+
+
+def responses_usage(usage: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return `usage` in the words of the Responses API, or None where it holds no count (a databricks open chunk).
+
+    Counts are tokens. Unknown details are 0; `total_tokens` is always input + output: a total that is missing or
+    wrong is computed, and where the given one says that reasoning comes on top of the completion (xAI: total =
+    prompt + completion + reasoning) output is completion + reasoning.
+    """
+    given_input, given_output, total = _first(usage, INPUT), _first(usage, OUTPUT), _first(usage, ("total_tokens",))
+    if given_input is None and given_output is None and total is None:
+        return None
+    reasoning = _first(usage, REASONING) or 0
+    input_tokens, output_tokens = _both(given_input, given_output, total)
+    if reasoning and total == input_tokens + output_tokens + reasoning:
+        output_tokens += reasoning
+    return {
+        "input_tokens": input_tokens,
+        "input_tokens_details": {
+            "cached_tokens": _first(usage, CACHED) or 0,
+            "cache_write_tokens": _first(usage, CACHE_WRITE) or 0,
+        },
+        "output_tokens": output_tokens,
+        "output_tokens_details": {"reasoning_tokens": reasoning},
+        "total_tokens": input_tokens + output_tokens,
+    }
+
+
+def _both(given_input: int | None, given_output: int | None, total: int | None) -> tuple[int, int]:
+    """Return input and output; one that is missing is what the total leaves for it."""
+    if given_input is None:
+        return max((total or 0) - (given_output or 0), 0), given_output or 0
+    if given_output is None:
+        return given_input, max((total or given_input) - given_input, 0)
+    return given_input, given_output
+
+
+def _first(usage: Mapping[str, Any], paths: Iterable[str]) -> int | None:
+    for path in paths:
+        count = _count(_at(usage, path))
+        if count is not None:
+            return count
+    return None
+
+
+def _at(value: Any, path: str) -> Any:
+    for key in path.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def _count(value: Any) -> int | None:
+    """Return `value` as a count, or None where it is none: null, a negative number, a word."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str) and value.strip().isdecimal():
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and value >= 0 else None
