@@ -75,10 +75,8 @@ def _first(usage: Mapping[str, Any], paths: Iterable[str]) -> int | None:
 
 def _at(value: Any, path: str) -> Any:
     for key in path.split("."):
-        if not isinstance(value, Mapping):
-            return None
-        value = value.get(key)
-    return value
+        value = value.get(key) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return value  # pyright: ignore[reportUnknownVariableType]
 
 
 def _count(value: Any) -> int | None:

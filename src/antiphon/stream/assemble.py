@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Literal, TypeAlias
 
-from ..ids import Ids
+from antiphon.ids import Ids
+
 from .calls import Call, Calls
 from .deltas import (
     AnnotationDelta,
@@ -47,6 +48,7 @@ from .items import (
 )
 from .snapshot import TIERS, Snapshots
 
+PlainDelta: TypeAlias = TextDelta | CallDelta | ReasoningDelta
 Content: TypeAlias = TextDelta | RefusalDelta | ReasoningDelta | AnnotationDelta | LogprobsDelta
 Warn: TypeAlias = Callable[[str, str], None]
 
@@ -119,7 +121,7 @@ class Assembler:
         self._headed = False  # created and in_progress were sent
         self._status: Status = "completed"  # of the items that close now
         self._open: OpenItem | None = None
-        self._text: OpenPart | None = None  # the open text part, while text may go straight to it
+        self._flow: OpenPart | OpenReasoning | OpenCall | None = None  # what a plain delta may go straight to
         self._items: list[Item] = []
         self._calls = Calls()
         self._unsettled: deque[Call] = deque()  # in order of appearance
@@ -134,10 +136,34 @@ class Assembler:
 
     def feed(self, deltas: Sequence[Delta]) -> None:
         """Take the deltas of one chunk. Raises KeyError where the response has ended."""
-        text = self._text
-        if text is not None and len(deltas) == 1 and type(deltas[0]) is TextDelta:
-            text.extend(deltas[0].text, deltas[0].logprobs)
-            return
+        self._take(deltas)
+        self._flow = self._flowing()
+
+    def feed_plain(self, delta: PlainDelta) -> list[Any]:
+        """Return the events of a chunk that holds one bare delta: most chunks go straight to what is open."""
+        flow = self._flow
+        if flow is not None and flow.takes is type(delta):
+            event = flow.flow(delta)  # type: ignore[arg-type]  # `takes` says that it takes it
+            if event is not None:
+                return [event]
+        self.feed((delta,))
+        return self._emitter.take()
+
+    def _flowing(self) -> OpenPart | OpenReasoning | OpenCall | None:
+        """Return what the next plain delta may go straight to: something open, with nothing waiting beside it."""
+        match self._open:
+            case _ if self.seen.usage_last or self.phase is Phase.ENDED:
+                return None
+            case OpenMessage(part=OpenPart(kind="output_text")) if not self._logprobs and not self._annotations:
+                return self._open.part
+            case OpenReasoning(takes_text=True):
+                return self._open
+            case OpenCall(call=call, takes_fragments=True) if call is self._calls.latest and not self._held:
+                return self._open
+            case _:
+                return None
+
+    def _take(self, deltas: Sequence[Delta]) -> None:
         self.seen.chunks = True
         visible = _is_visible(deltas)
         if visible:
@@ -200,7 +226,9 @@ class Assembler:
                 call.call_id = fragment.id
             call.ids.add(fragment.id)
         if fragment.name and not call.take_name(fragment.name):
-            self._warn("name-ignored", f"tool call {call.number} is {call.name!r}; later name {fragment.name!r} ignored")
+            self._warn(
+                "name-ignored", f"tool call {call.number} is {call.name!r}; later name {fragment.name!r} ignored"
+            )
         if fragment.extra:
             call.data.update(fragment.extra)
             if call.closed:
@@ -265,7 +293,6 @@ class Assembler:
                 self._annotate([one for one in annotations if one not in self._annotated])
             case LogprobsDelta("text", logprobs):
                 self._logprobs.extend(logprobs)
-                self._text = None
             case LogprobsDelta(kind, logprobs):
                 self._data.setdefault("logprobs", {}).setdefault(kind, []).extend(logprobs)
 
@@ -287,8 +314,6 @@ class Assembler:
         if self._annotations:
             waiting, self._annotations = self._annotations, []
             self._annotate(waiting)
-        if not self.seen.usage_last:
-            self._text = part
 
     def _say_refusal(self, delta: RefusalDelta) -> None:
         part = self._part("refusal")
@@ -389,7 +414,6 @@ class Assembler:
 
     def _leave_text(self) -> None:
         """The open text part, if there is one, gets no more: log probabilities that wait for its text are dropped."""
-        self._text = None
         if self._logprobs and self._part("output_text") is not None:
             self._warn("logprobs-dropped", "log probabilities came without text of their part")
             self._logprobs.clear()
@@ -399,7 +423,6 @@ class Assembler:
     def _note_usage(self, delta: UsageDelta, visible: bool) -> None:
         self._usage = delta.usage
         self.seen.usage_last = not visible and (self.seen.output or not delta.choices)
-        self._text = None  # text that comes after it is looked at
         if self.keep_raw_usage:
             self._data["usage"] = delta.raw
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from .deltas import CallDelta
-from .details import Json
 from .scan import Scanner
 
 CONTROL = "<|"  # residue of control tokens in a name is cut from here on
@@ -119,7 +118,8 @@ ANY_ID, ANY_INDEX, ANY_NAME = frozenset(IdIs), frozenset(IndexIs), frozenset(Nam
 GIVEN = frozenset({NameIs.RELATED, NameIs.OTHER})
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Row:
     """One row of the table. `anonymous`: only where the call on that index has no id yet."""
 
     id: frozenset[IdIs]

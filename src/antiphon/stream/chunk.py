@@ -2,7 +2,7 @@
 
 A chunk may be an object of an SDK (openai, LiteLLM, any-llm: anything with fields), a mapping, or JSON bytes. All are
 read as mappings. The usual chunk, which holds one piece of text, of reasoning or of arguments and nothing else that
-counts, is recognised without that: `plain_object` and `plain_bytes` return its delta, or None for any other chunk.
+counts, is recognised without that: `plain_object` and `plain_json` return its delta, or None for any other chunk.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ from .deltas import CallDelta, Json, ReasoningDelta, TextDelta
 PlainDelta = TextDelta | CallDelta | ReasoningDelta
 
 # Keys that mean something, beside the ones that a plain chunk may fill. A chunk that fills one of them is not plain.
-OPENAI_DELTA_FIELDS = 5  # content, function_call, refusal, role, tool_calls: other SDKs' deltas have more
-CHUNK_KEYS = frozenset({"error", "usage", "x_groq", "citations"})
-DELTA_KEYS = frozenset(
-    {
-        "refusal",
-        "function_call",
-        "reasoning_text",
-        "reasoning_details",
-        "thinking_blocks",
-        "annotations",
-        "citations",
-        "audio",
-        "images",
-        "image",
-        "provider_specific_fields",
-    }
+# What is set in an openai delta that holds text alone, or calls alone.
+CONTENT, CONTENT_AND_ROLE = frozenset({"content"}), frozenset({"content", "role"})
+CALLS = frozenset({"tool_calls"})
+CHUNK_KEYS = ("error", "usage", "x_groq", "citations")
+CHOICE_KEYS = ("finish_reason", "native_finish_reason", "logprobs", "usage", "error")
+CALL_KEYS = ("custom", "extra_content", "provider_specific_fields", "thought_signature")
+DELTA_KEYS = (
+    "refusal",
+    "function_call",
+    "reasoning_text",
+    "reasoning_details",
+    "thinking_blocks",
+    "annotations",
+    "citations",
+    "audio",
+    "images",
+    "image",
+    "provider_specific_fields",
 )
 
 
@@ -134,30 +136,41 @@ def decode(payload: bytes | str) -> Json | None:
 
 
 def plain_object(chunk: Any) -> PlainDelta | None:
-    """Return the one delta of a plain openai `ChatCompletionChunk`, or None where it is not plain."""
+    """Return the one delta of a plain openai `ChatCompletionChunk`, or of a mapping; None where it is not plain."""
+    if isinstance(chunk, dict):
+        return _plain_mapping(chunk)  # pyright: ignore[reportUnknownArgumentType]
     try:
         own = chunk.__dict__
         (choice,) = own["choices"]
-        extra = chunk.__pydantic_extra__
-        if own["usage"] is not None or (extra and not _idle(extra, CHUNK_KEYS)):
+        if own["usage"] is not None or (chunk.__pydantic_extra__ and not _idle(chunk.__pydantic_extra__, CHUNK_KEYS)):
             return None
         own = choice.__dict__
         if own["finish_reason"] or own["index"] or own["logprobs"] is not None:
             return None
-        extra = choice.__pydantic_extra__
-        if extra and not extra.keys().isdisjoint(("usage", "error", "native_finish_reason")):
+        if choice.__pydantic_extra__ and not _idle(choice.__pydantic_extra__, CHOICE_KEYS):
             return None
         delta = own["delta"]
-        own = delta.__dict__
-        extra = delta.__pydantic_extra__
-        if len(own) > OPENAI_DELTA_FIELDS or own["refusal"] or own["function_call"] is not None:
-            return None
-        if own["tool_calls"] is not None:
-            return None if own["content"] or extra else _plain_call(own["tool_calls"])
-        if not extra:
-            text = own["content"]
+        extra, given = delta.__pydantic_extra__, delta.__pydantic_fields_set__
+        if not extra and (given == CONTENT or given == CONTENT_AND_ROLE):
+            text = delta.__dict__["content"]
             return TextDelta(text) if type(text) is str and text else None
-        return _plain_delta({**own, **extra})
+        if not extra and given == CALLS:
+            return _plain_call_object(delta.__dict__["tool_calls"])
+        return _plain_message({**delta.__dict__, **extra} if extra else delta.__dict__)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _plain_mapping(chunk: Mapping[str, Any]) -> PlainDelta | None:
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or not _idle(chunk, CHUNK_KEYS):  # pyright: ignore[reportUnknownArgumentType]
+        return None
+    choice: Any = choices[0]
+    if not isinstance(choice, dict) or choice.get("index") or not _idle(choice, CHOICE_KEYS):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return None
+    delta: Any = choice.get("delta")  # pyright: ignore[reportUnknownMemberType]
+    try:
+        return _plain_message(delta) if isinstance(delta, dict) else None  # pyright: ignore[reportUnknownArgumentType]
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
@@ -167,25 +180,41 @@ def _idle(held: Mapping[str, Any], keys: Iterable[str]) -> bool:
     return not any(held.get(key) for key in keys)
 
 
+def _plain_message(held: Mapping[str, Any]) -> PlainDelta | None:
+    """Return the delta of a message that holds just one of text, reasoning and a bare fragment of a call."""
+    text, calls = held.get("content"), held.get("tool_calls")
+    reasoning, other = held.get("reasoning_content"), held.get("reasoning")
+    if sum(map(bool, (text, reasoning, other, calls))) != 1 or not _idle(held, DELTA_KEYS):
+        return None
+    if calls:
+        return _plain_call(calls)
+    if text:
+        return TextDelta(text) if type(text) is str else None
+    reasoning = reasoning or other
+    return ReasoningDelta(reasoning) if type(reasoning) is str else None
+
+
+def _plain_call_object(calls: Any) -> CallDelta | None:
+    (call,) = calls
+    function, own = call.function, call.__dict__
+    arguments, index = function.__dict__["arguments"], own["index"]
+    if own["id"] or function.__dict__["name"] or call.__pydantic_extra__ or function.__pydantic_extra__:
+        return None
+    if type(arguments) is not str or not arguments or type(index) is not int or index < 0:
+        return None
+    return CallDelta(index, "", "", arguments)
+
+
 def _plain_call(calls: Any) -> CallDelta | None:
     (call,) = calls
-    own, function = call.__dict__, call.function.__dict__
-    arguments = function["arguments"]
-    if own["id"] or function["name"] or call.__pydantic_extra__ or type(arguments) is not str or not arguments:
+    own = fields(call)
+    function = fields(own["function"])
+    arguments, index = function["arguments"], own["index"]
+    if own.get("id") or function.get("name") or not _idle(own, CALL_KEYS) or function.get("provider_specific_fields"):
         return None
-    index = own["index"]
-    return CallDelta(index, "", "", arguments) if type(index) is int and index >= 0 else None
-
-
-def _plain_delta(held: Mapping[str, Any]) -> PlainDelta | None:
-    text, reasoning = held.get("content"), held.get("reasoning_content") or held.get("reasoning")
-    if held.get("tool_calls") or not _idle(held, DELTA_KEYS):
+    if type(arguments) is not str or not arguments or type(index) is not int or index < 0:
         return None
-    if held.get("reasoning_content") and held.get("reasoning"):
-        return None
-    if type(text) is str and text and not reasoning:
-        return TextDelta(text)
-    return ReasoningDelta(reasoning) if type(reasoning) is str and reasoning and not text else None
+    return CallDelta(index, "", "", arguments)
 
 
 class _Function(msgspec.Struct, frozen=True, gc=False):
@@ -243,11 +272,11 @@ class _Chunk(msgspec.Struct, frozen=True, gc=False):
 _decode_plain = msgspec.json.Decoder(_Chunk).decode
 
 
-def plain_bytes(payload: bytes) -> PlainDelta | None:
-    """Return the one delta of a plain chunk in JSON, or None where it is not plain (or not JSON at all)."""
+def plain_json(payload: Any) -> PlainDelta | None:
+    """Return the one delta of a plain chunk in JSON bytes; None where it is not plain (or no JSON, or not bytes)."""
     try:
         delta = _decode_plain(payload).choices[0].delta
-    except (msgspec.DecodeError, RecursionError):  # a ValidationError is a DecodeError
+    except (msgspec.DecodeError, RecursionError, TypeError):  # a ValidationError is a DecodeError
         return None
     text, reasoning, other, calls = delta.content, delta.reasoning_content, delta.reasoning, delta.tool_calls
     if text and not reasoning and not other and calls is None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import BadInput
+from antiphon.errors import BadInput
+
 from .deltas import Json
 
 SEAL = "antiphon1."

@@ -11,11 +11,12 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from ..errors import BadInput
+from antiphon.errors import BadInput
+
 from .sse import encode_event, escape_separators
 
 EventStyle: TypeAlias = Literal["openai", "dict", "sse"]
-Writer: TypeAlias = Callable[[str], None]  # takes the text of one delta event
+Writer: TypeAlias = Callable[[str], Any]  # makes one delta event from its text
 
 _encode = msgspec.json.Encoder().encode
 
@@ -28,7 +29,14 @@ class Emitter(Protocol):
         ...
 
     def writer(self, type: str, **fields: Any) -> Writer:
-        """Return a writer of delta events of that type; `fields` are the same in each."""
+        """Return a writer of delta events of that type; `fields` are the same in each.
+
+        What it returns is numbered, and must be handed out before any other event is made, or kept by `keep`.
+        """
+        ...
+
+    def keep(self, event: Any) -> None:
+        """Keep an event that a writer made until it is taken."""
         ...
 
     def take(self) -> list[Any]:
@@ -55,16 +63,19 @@ class DictEmitter:
         base = {"type": type, "sequence_number": 0, **fields, "delta": ""}
         with_logprobs = "logprobs" in fields
 
-        def write(text: str) -> None:
+        def write(text: str) -> dict[str, Any]:
             event = base.copy()
             event["sequence_number"] = number = self._next
             event["delta"] = text
             if with_logprobs:
                 event["logprobs"] = []
             self._next = number + 1
-            self._events.append(event)
+            return event
 
         return write
+
+    def keep(self, event: dict[str, Any]) -> None:
+        self._events.append(event)
 
     def take(self) -> list[dict[str, Any]]:
         events = self._events
@@ -91,15 +102,16 @@ class SSEEmitter:
         head = encode_event(type, _encode({"type": type, **fields}))[:-3] + b',"sequence_number":'
         form = head.replace(b"%", b"%%") + b'%d,"delta":%b}\n\n'
 
-        def write(text: str) -> None:
+        def write(text: str) -> bytes:
             number = self._next
-            delta = _encode(text)
-            if not text.isascii():
-                delta = escape_separators(delta)
             self._next = number + 1
-            self._events.append(form % (number, delta))
+            delta = _encode(text)
+            return form % (number, delta if text.isascii() else escape_separators(delta))
 
         return write
+
+    def keep(self, event: bytes) -> None:
+        self._events.append(event)
 
     def take(self) -> list[bytes]:
         events = self._events

@@ -49,6 +49,7 @@ class Ending:
         return "completed" if self.terminal == "completed" else "incomplete"
 
 
+MOST = 5  # faults that a message names
 COMPLETED = Ending("completed")
 BY_GRAVITY: dict[Gravity, Ending] = {
     Gravity.DONE: COMPLETED,
@@ -96,4 +97,6 @@ def ending(seen: Seen, *, done: bool, optional: bool, raised: Fault | None, faul
 
 def failed(*faults: Fault) -> Ending:
     """Return the failed ending for these faults: the code of the first, the messages of all, each once."""
-    return Ending("failed", fault=Fault(faults[0].code, "; ".join(dict.fromkeys(one.message for one in faults))))
+    said = list(dict.fromkeys(one.message for one in faults))
+    more = [f"and {len(said) - MOST} more faults"] if len(said) > MOST else []
+    return Ending("failed", fault=Fault(faults[0].code, "; ".join([*said[:MOST], *more])))

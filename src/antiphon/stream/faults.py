@@ -36,7 +36,9 @@ _CREDENTIALS = (
     (re.compile(r"(\w+://)[^\s/@]+@"), r"\1***@"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}"), r"\1 ***"),
     (
-        re.compile(r"(?i)([\"']?\b(?:api[-_ ]?key|access[-_]?token|token|secret|password|authorization|key)[\"']?\s*[=:]\s*[\"']?)[\w.~+/*-]{6,}"),
+        re.compile(
+            r"(?i)([\"']?\b(?:api[-_ ]?key|access[-_]?token|token|secret|password|authorization|key)[\"']?\s*[=:]\s*[\"']?)[\w.~+/*-]{6,}"
+        ),
         r"\1***",
     ),
     (re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf|r8|AIza|ghp|gho|nvapi)[-_]?[\w*-]{12,}"), "***"),

@@ -8,19 +8,30 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import aclosing
 from copy import deepcopy
 from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
 
-from ..errors import BadInput, SourceError, StrictError
-from ..ids import IdsChoice, choose_ids
-from ..profile import DEFAULT, REASONING_FIELDS, Profile, load_profile
+from antiphon.errors import BadInput, SourceError, StrictError
+from antiphon.ids import IdsChoice, choose_ids
+from antiphon.profile import DEFAULT, REASONING_FIELDS, Profile, load_profile
+
 from .assemble import STRICT_CODES, Assembler
-from .chunk import plain
+from .chunk import PlainDelta, plain, plain_object
 from .deltas import Delta
 from .emit import EventStyle, make_emitter
 from .faults import SERVER_ERROR, Fault, fault_of_exception, redact
+from .form import plain_reader
 from .normalize import Normalizer
 from .sse import DONE, Message, SSEDecoder, SSEMessage
 
@@ -78,7 +89,13 @@ class ChatCmplStreamHandler:
         self._normalizer = Normalizer(self.profile, self._warn)
         clock = _now if created_at is None else lambda: created_at
         self._assembler = Assembler(self._emitter, choose_ids(ids), request, clock, reasoning, self._warn)
-        self._decoder: SSEDecoder | None = None
+        self._decoder = SSEDecoder()
+        self._plain_chunks = 0  # of all chunks, these never reached the normalizer
+        self._is_cut = False  # what is read now is a line that the end of input cut
+        # Most chunks hold one bare delta. They are read by these, from the first chunk with content on.
+        self._plain: Callable[[Any], PlainDelta | None] = _never
+        self._plain_json: Callable[[Message], PlainDelta | None] = _never
+        self._read_plain = plain_reader()
         self._response: Any = None
 
     def feed(self, chunk: Any) -> list[Any]:
@@ -86,11 +103,15 @@ class ChatCmplStreamHandler:
 
         A chunk is an SDK's chunk object, a mapping, or the JSON text of one.
         """
+        delta = self._plain(chunk)
+        if delta is not None:
+            self._plain_chunks += 1
+            return self._assembler.feed_plain(delta)
         if self.ended:
             return []
         deltas = self._normalizer.feed(chunk)
         if deltas is None:
-            came = f"chunk {self._normalizer.chunks - 1} is {_described(chunk)}, not an object"
+            came = f"chunk {self._chunk} is {_described(chunk)}, not an object"
             self._remember("chunk-unreadable", came)
         else:
             self._take(deltas)
@@ -98,10 +119,20 @@ class ChatCmplStreamHandler:
 
     def feed_sse(self, data: bytes) -> list[Any]:
         """Return the events that a piece of an SSE body causes. `[DONE]` ends the response."""
-        if self._decoder is None:
-            self._decoder = SSEDecoder()
-        for position, message in enumerate(self._decoder.feed(data)):
-            self._read(message, position)
+        messages = self._decoder.feed(data)
+        if len(messages) == 1:
+            return self._events_of(messages[0], 0)
+        events: list[Any] = []
+        for position, message in enumerate(messages):
+            events += self._events_of(message, position)
+        return events
+
+    def _events_of(self, message: Message, position: int) -> list[Any]:
+        delta = self._plain_json(message)
+        if delta is not None:
+            self._plain_chunks += 1
+            return self._assembler.feed_plain(delta)
+        self._read(message, position)
         return self._emitter.take()
 
     def finish(self, *, done: bool = False) -> list[Any]:
@@ -145,8 +176,9 @@ class ChatCmplStreamHandler:
         anything was said. `require_finish_reason`: an ending without finish_reason fails whatever the profile says.
         What the source raised is raised after the terminal event.
         """
-        request = _request_of(response, model)
-        handler = cls(**{"request": request, "strict": strict_feature_validation, **options})
+        options.setdefault("request", _request_of(response, model))
+        options.setdefault("strict", strict_feature_validation)
+        handler = cls(**options)
         handler._assembler.keep_raw_usage = preserve_raw_usage
         handler._finish_required = require_finish_reason
         async with aclosing(_apull(handler, stream, handler.feed)) as events:
@@ -159,6 +191,11 @@ class ChatCmplStreamHandler:
 
     _finish_required = False
 
+    @property
+    def _chunk(self) -> int:
+        """The number of the chunk that is read, from 0."""
+        return max(self._normalizer.chunks + self._plain_chunks - 1, 0)
+
     # --- inside ------------------------------------------------------------------------------------------------
 
     def _profile(self, profile: str | Profile | None) -> Profile:
@@ -170,28 +207,34 @@ class ChatCmplStreamHandler:
         self._assembler.feed(deltas)
         if self._assembler.ending is not None:
             self._note_end(None)
+        elif self._plain is _never and self._normalizer.reads_plain:
+            self._plain, self._plain_json = plain_object, self._read_plain
 
     def _read(self, message: Message, position: int) -> None:
         """Take one SSE message. Nothing after `[DONE]` or an error is read."""
         if self.ended:
             return
-        named = isinstance(message, SSEMessage)
-        payload = message.data if named else message
-        if payload[:1] != b"{" and payload.strip() == DONE:
-            self._close(True, None)
-            return
-        deltas = self._normalizer.feed_json(payload, error=named and message.event == "error")
-        if deltas is None:
-            line = self._decoder.line_of(position) if self._decoder else position
+        payload, event = (message.data, message.event) if isinstance(message, SSEMessage) else (message, "")
+        if payload[:1] != b"{":
+            payload = payload.strip()
+            if payload == DONE:
+                self._close(True, None)
+            if payload in (DONE, b""):
+                return
+        deltas = self._normalizer.feed_json(payload, error=event == "error")
+        if deltas is None and self._is_cut:
+            self._warn("line-cut", "the stream was cut in the middle of a line")
+        elif deltas is None:
+            line = self._decoder.line_of(position)
             self._remember("line-unreadable", f"line {line} is not a JSON object: {_excerpt(payload)}")
         else:
             self._take(deltas)
 
     def _end(self, done: bool, raised: BaseException | None) -> list[Any]:
-        if self._decoder is not None:
-            for position, message in enumerate(self._decoder.finish()):
-                self._read(message, position)
-            self._decoder = None
+        last = self._decoder.finish()
+        for position, message in enumerate(last):
+            self._is_cut = self._decoder.cut and position == len(last) - 1
+            self._read(message, position)
         if not self.ended:
             self._close(done, raised)
         return self._emitter.take()
@@ -209,6 +252,7 @@ class ChatCmplStreamHandler:
 
     def _note_end(self, raised: BaseException | None) -> None:
         self.ended = True
+        self._plain = self._plain_json = _never
         ending = self._assembler.ending
         fault = ending.fault if ending else None
         if raised is not None:
@@ -229,7 +273,7 @@ class ChatCmplStreamHandler:
             self.error = StrictError(SERVER_ERROR, message)
             self._assembler.faults.append(Fault(SERVER_ERROR, message))
         if len(self.warnings) < MAX_WARNINGS:
-            self.warnings.append((code, max(self._normalizer.chunks - 1, 0), message))
+            self.warnings.append((code, self._chunk, message))
             log.warning("%s: %s", code, redact(message))
 
 
@@ -262,7 +306,7 @@ def convert(chunks: Iterable[Any], *, raise_on_error: bool = False, **options: U
     """
     if isinstance(chunks, str | bytes | dict):
         raise BadInput(
-            f"chunks is {type(chunks).__name__}: convert takes an iterable of chunks. "
+            f"chunks is {_described(chunks)}: convert takes an iterable of chunks. "
             "An SSE body goes to convert_sse, a whole chat completion to to_response"
         )
     handler = ChatCmplStreamHandler(**options)
@@ -301,16 +345,21 @@ def _pull(
     handler: ChatCmplStreamHandler, source: Iterable[T], feed: Callable[[T], list[Any]], raise_on_error: bool = False
 ) -> Iterator[Any]:
     pull = _iterator(source)
+    ours: BaseException | None = None
     try:
-        while not handler.ended:
-            try:
-                one = next(pull)
-            except StopIteration:
-                break
-            except Exception as error:  # noqa: BLE001 -- whatever the source raises ends the response
-                yield from handler.fail(error)
-                break
-            yield from feed(one)
+        try:
+            for one in pull:
+                try:
+                    yield from feed(one)
+                except BaseException as error:
+                    ours = error
+                    raise
+                if handler.ended:
+                    break
+        except Exception as error:
+            if error is ours:
+                raise
+            yield from handler.fail(error)  # whatever the source raises ends the response
         yield from handler.finish()
     finally:
         close = getattr(source, "close", None) or getattr(pull, "close", None)
@@ -325,23 +374,28 @@ async def _apull(
     source: AsyncIterable[T] | Iterable[T],
     feed: Callable[[T], list[Any]],
     raise_on_error: bool = False,
-) -> AsyncIterator[Any]:
+) -> AsyncGenerator[Any, None]:
     if not isinstance(source, AsyncIterable):
         for event in _pull(handler, source, feed, raise_on_error):
             yield event
         return
     pull = source.__aiter__()
+    ours: BaseException | None = None
     try:
-        while not handler.ended:
-            try:
-                one = await pull.__anext__()
-            except StopAsyncIteration:
-                break
-            except Exception as error:  # noqa: BLE001 -- whatever the source raises ends the response
-                for event in handler.fail(error):
-                    yield event
-                break
-            for event in feed(one):
+        try:
+            async for one in pull:
+                try:
+                    for event in feed(one):
+                        yield event
+                except BaseException as error:
+                    ours = error
+                    raise
+                if handler.ended:
+                    break
+        except Exception as error:
+            if error is ours:
+                raise
+            for event in handler.fail(error):  # whatever the source raises ends the response
                 yield event
         for event in handler.finish():
             yield event
@@ -379,6 +433,10 @@ def raise_failure(handler: ChatCmplStreamHandler) -> None:
 def _request_of(response: Any, model: str | None) -> dict[str, Any]:
     request = {key: value for key, value in plain(response).items() if value is not None}
     return {**request, "model": request.get("model") or model}
+
+
+def _never(chunk: Any) -> None:
+    """No chunk is plain: nothing was opened yet, or the profile has quirks, or the response has ended."""
 
 
 def _now() -> int:

@@ -10,9 +10,9 @@ from copy import deepcopy
 from typing import Any, Literal, TypeAlias
 
 from .calls import Call
-from .deltas import Json
+from .deltas import CallDelta, Delta, Json, ReasoningDelta, TextDelta
 from .details import is_signed, merge, sealed
-from .emit import Emitter
+from .emit import Emitter, Writer
 
 Status: TypeAlias = Literal["completed", "incomplete"]
 PartKind: TypeAlias = Literal["output_text", "refusal"]
@@ -47,6 +47,8 @@ class _Open:
 class OpenPart:
     """A text or refusal part of a message."""
 
+    takes: type[Delta] = TextDelta
+
     def __init__(self, message: OpenMessage, content_index: int, kind: PartKind) -> None:
         delta, self._done, self._field = PARTS[kind]
         self.kind: PartKind = kind
@@ -57,7 +59,7 @@ class OpenPart:
         self._emitter = message.emitter
         self._emitter.emit("response.content_part.added", **self._place, part=self._part("", [], []))
         self._delta = delta
-        of_text = {"logprobs": []} if kind == "output_text" else {}
+        of_text: dict[str, Any] = {"logprobs": []} if kind == "output_text" else {}
         self._write = self._emitter.writer(delta, **self._place, **of_text)
 
     def extend(self, text: str, logprobs: Sequence[Json] = ()) -> None:
@@ -67,7 +69,12 @@ class OpenPart:
             self._logprobs.extend(logprobs)
             self._emitter.emit(self._delta, **self._place, delta=text, logprobs=deepcopy(list(logprobs)))
         else:
-            self._write(text)
+            self._emitter.keep(self._write(text))
+
+    def flow(self, delta: TextDelta) -> Any:
+        """Return the event of a piece of text that needs nothing else."""
+        self._pieces.append(delta.text)
+        return self._write(delta.text)
 
     def annotate(self, annotation: Json) -> None:
         """Take an annotation of the text."""
@@ -122,13 +129,15 @@ class OpenMessage(_Open):
 class OpenReasoning(_Open):
     """A `reasoning` item: one part of summary (or of raw text), opened by its first text, and pieces for replay."""
 
+    takes: type[Delta] = ReasoningDelta
+
     def __init__(self, emitter: Emitter, output_index: int, item_id: str, form: ReasoningForm) -> None:
         super().__init__(emitter, output_index, item_id)
         self._form = form
         self._pieces: list[str] = []
         self._details: list[dict[str, Any]] = []
-        self._write = None
-        content = {"content": []} if form.as_content else {}
+        self._write: Writer | None = None
+        content: Item = {"content": []} if form.as_content else {}
         self.added(id=item_id, type="reasoning", summary=[], **content)
 
     def extend(self, text: str, details: Sequence[Json]) -> None:
@@ -141,7 +150,19 @@ class OpenReasoning(_Open):
             self.emitter.emit(self._form.part_added, **self._place(), part={"type": self._form.part, "text": ""})
             self._write = self.emitter.writer(self._form.delta, **self._place())
         self._pieces.append(text)
-        self._write(text)
+        self.emitter.keep(self._write(text))
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether its part is open."""
+        return self._write is not None
+
+    def flow(self, delta: ReasoningDelta) -> Any:
+        """Return the event of a piece of text that needs nothing else; the part is open."""
+        if self._write is None:
+            return None
+        self._pieces.append(delta.text)
+        return self._write(delta.text)
 
     def close(self, status: Status) -> Item:
         """Close the item. Reasoning has no status."""
@@ -193,6 +214,8 @@ REASONING: Mapping[Literal["summary", "text"], ReasoningForm] = {
 class OpenCall(_Open):
     """A call item, open until its arguments are complete: `function_call` or `custom_tool_call`."""
 
+    takes: type[Delta] = CallDelta
+
     def __init__(self, emitter: Emitter, output_index: int, item_id: str, call: Call) -> None:
         super().__init__(emitter, output_index, item_id)
         self.call = call
@@ -210,8 +233,24 @@ class OpenCall(_Open):
     def _say_all(self) -> None:
         pieces = self.call.pieces
         for piece in pieces[self.call.said :]:
-            self._write(piece)
+            self.emitter.keep(self._write(piece))
         self.call.said = len(pieces)
+
+    @property
+    def takes_fragments(self) -> bool:
+        """Whether a bare fragment goes on with what was said: nothing waits."""
+        return 0 < self.call.said == len(self.call.pieces)
+
+    def flow(self, delta: CallDelta) -> Any:
+        """Return the event of a bare fragment on this call's index, None where it is to be looked at."""
+        call = self.call
+        size = len(delta.arguments)
+        if delta.index != call.index or size == call.size:
+            return None
+        call.pieces.append(delta.arguments)
+        call.size += size
+        call.said += 1
+        return self._write(delta.arguments)
 
     def close(self, status: Status) -> Item:
         if self.call.begun:
@@ -219,7 +258,7 @@ class OpenCall(_Open):
         text = self.call.arguments() if self.call.begun else ""
         if not text and status == "completed" and self.call.kind == "function":
             text = "{}"
-            self._write(text)
+            self.emitter.keep(self._write(text))
         self.call.closed = True
         self.emitter.emit(self._words.done, **self.at(**{self._words.field: text}))
         data = {"provider_data": self.call.data} if self.call.data else {}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from ..profile import REASONING_FIELDS, Profile
-from ..usage import responses_usage
+from antiphon.profile import REASONING_FIELDS, Profile
+from antiphon.usage import responses_usage
+
 from .chunk import (
     arguments_of,
     decode,
@@ -14,8 +15,6 @@ from .chunk import (
     is_object,
     many,
     plain,
-    plain_bytes,
-    plain_object,
     text_of,
     whole_number,
     word,
@@ -63,13 +62,13 @@ class Normalizer:
         self._tool_calls = False
         self._citations: Any = None
 
+    @property
+    def reads_plain(self) -> bool:
+        """Whether a plain chunk needs nothing of what is here: content came, and the profile has no quirks."""
+        return self._opened and self._plain
+
     def feed(self, chunk: Any) -> Sequence[Delta] | None:
         """Return the deltas of `chunk`, an SDK's object, a mapping or JSON text; None where it is no object."""
-        if self._opened and self._plain:
-            delta = plain_object(chunk)
-            if delta is not None:
-                self.chunks += 1
-                return (delta,)
         if isinstance(chunk, bytes | str):
             return self.feed_json(chunk.encode() if isinstance(chunk, str) else chunk)
         self.chunks += 1
@@ -80,11 +79,6 @@ class Normalizer:
 
         `error`: the payload came as an `event: error`, so it reports an error whatever it looks like.
         """
-        if self._opened and self._plain and not error:
-            delta = plain_bytes(payload)
-            if delta is not None:
-                self.chunks += 1
-                return (delta,)
         self.chunks += 1
         held = decode(payload)
         if error:
@@ -316,7 +310,10 @@ def _without_repeats(pieces: list[Delta], reasoning: str) -> list[Delta]:
 
 
 def _reasoning_part(part: Fields) -> Iterable[ReasoningDelta]:
-    text = next((found for key in ("thinking", "text", "reasoning", "summary", "content") if (found := text_of(part.get(key)))), "")
+    text = next(
+        (found for key in ("thinking", "text", "reasoning", "summary", "content") if (found := text_of(part.get(key)))),
+        "",
+    )
     signed = part.get("signature") or part.get("data")
     if text or signed:
         yield ReasoningDelta(text, (plain(part),) if signed else ())

@@ -42,7 +42,7 @@ class ObjectEmitter:
         names = set(base)
         with_logprobs = "logprobs" in fields
 
-        def write(text: str) -> None:
+        def write(text: str) -> BaseModel:
             held = base.copy()
             held["sequence_number"] = number = self._next
             held["delta"] = text
@@ -54,9 +54,12 @@ class ObjectEmitter:
             _set_extra(event, {})
             _set_private(event, None)
             self._next = number + 1
-            self._events.append(event)
+            return event
 
         return write
+
+    def keep(self, event: BaseModel) -> None:
+        self._events.append(event)
 
     def take(self) -> list[BaseModel]:
         events = self._events

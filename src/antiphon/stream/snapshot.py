@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from ..errors import BadInput
-from .chunk import is_object, plain
+from antiphon.errors import BadInput
+
+from .chunk import fields, is_object, many, plain
 
 # key -> what the API says where the request said nothing. Source: recordings in responses/openai.
 DEFAULTS: dict[str, Any] = {
@@ -78,14 +79,13 @@ class Snapshots:
 def _echo(key: str, given: Any, default: Any) -> Any:
     if given is None:
         return default
-    if key == "text":
-        return {**DEFAULTS["text"], **given} if isinstance(given, dict) and not given.get("format") else given
-    if key == "reasoning" and isinstance(given, dict):
-        return {"effort": None, "summary": None, **given}
-    if key == "tools" and isinstance(given, list):
-        return [_tool(tool) for tool in given]  # pyright: ignore[reportUnknownVariableType]
-    return given
+    held = fields(given)
+    if key == "text" and not held.get("format"):
+        return {**held, **DEFAULTS["text"]}
+    if key == "reasoning":
+        return {"effort": None, "summary": None, **held}
+    return [_tool(fields(tool)) for tool in many(given)] if key == "tools" else given
 
 
-def _tool(tool: Any) -> Any:
-    return {**TOOL_DEFAULTS, **tool} if isinstance(tool, dict) and tool.get("type") == "function" else tool
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {**TOOL_DEFAULTS, **tool} if tool.get("type") == "function" else {**tool}

@@ -9,8 +9,8 @@ that the standard would lose or garble:
   own (the standard would join them to text that is no JSON). A stream in which that was seen once is read line by line;
 - other `data:` lines of one message are joined by a line feed; where the joined text is no JSON and one of the lines
   alone is an object, each line is a message;
-- a line that begins with `{` or `[` is data, and so are the lines after it up to a blank line, if it is not whole: JSON
-  lines, and a JSON body sent under the wrong content type, come through.
+- a line that begins with `{`, or as a list of objects does, is data, and so is every line after it that has no field: JSON lines, and a JSON
+  body sent under the wrong content type, come through. A whole object is a message at once.
 
 A message without data says nothing and is dropped. `id:` and `retry:` are read over: nothing here reconnects.
 """
@@ -31,6 +31,8 @@ _BOM = b"\xef\xbb\xbf"
 _DATA = b"data: "
 _LF, _CR = 10, 13  # `10 in data` is a memchr; `b"\n" in data` costs three times as much on Python 3.11
 _SILENT_FIELDS = (b"", b"id", b"retry")  # b"": a comment
+
+_BARE = re.compile(rb"\{|\[[ \t]*(\{|$)|\[DONE\]")  # how a line begins that is data without `data:`
 
 Format: TypeAlias = Literal["sse", "jsonl", "json"]
 
@@ -55,6 +57,7 @@ class SSEDecoder:
     """
 
     def __init__(self) -> None:
+        self.cut = False  # the input ended inside a line; known after `finish`
         self._fresh = True  # nothing but, at most, a part of a byte order mark was seen
         self._between = False  # between two messages, with nothing kept back
         self._after_cr = False  # the last piece ended in CR: an LF that comes first belongs to it
@@ -62,7 +65,7 @@ class SSEDecoder:
         self._data: list[bytes] = []  # the data lines of the message that has not ended
         self._start = 0  # the line of the first of them
         self._event = ""
-        self._bare = False  # these data lines have no `data:` before them
+        self._bare = False  # a line without `data:` was seen: what has no field is data
         self._by_line = False  # each data line is a message
         self._lines = 0  # lines that have ended
         self._out: list[Message] = []  # the messages of the last call; of these
@@ -74,18 +77,21 @@ class SSEDecoder:
         """Return the messages that `data` ends, in order. Called once for each piece from the network."""
         if self._between:
             line, _, rest = data.partition(b"\n")
-            if rest == b"\r\n" and line[-1:] == b"\r":
-                line, rest = line[:-1], b"\n"
-            if rest == b"\n" and line[:6] == _DATA and _CR not in line and len(line) > 6:
-                self._first, self._plain = self._lines + 1, 1
+            payload = line[6:]
+            if rest == b"\r\n":
+                payload, rest = payload.removesuffix(b"\r"), b"\n"
+            if rest == b"\n" and payload and line[:6] == _DATA and _CR not in payload:
+                self._first = self._lines + 1
                 self._lines += 2
-                return [line[6:]]
+                self._plain = 1
+                return [payload]
         return self._read(self._text(data))
 
     def finish(self) -> list[Message]:
         """Return the message that the end of input ends, if there is one."""
         self._begin()
-        if self._partial:
+        self.cut = bool(self._partial)
+        if self.cut:
             self._line(b"".join(self._partial))
         self._partial = []
         self._dispatch()
@@ -151,9 +157,10 @@ class SSEDecoder:
             self._block(block)
 
     def _block(self, block: bytes) -> None:
-        if block[:6] == _DATA and len(block) > 6 and _LF not in block and not self._data and not self._event:
-            self._out.append(block[6:])
-            self._at.append(self._lines + 1)
+        if block[:5] == b"data:" and _LF not in block and not self._data and not self._event:
+            if payload := block[6:] if block[5:6] == b" " else block[5:]:
+                self._out.append(payload)
+                self._at.append(self._lines + 1)
             self._lines += 2
             return
         for line in block.split(b"\n"):
@@ -166,9 +173,8 @@ class SSEDecoder:
             self._dispatch()
         elif line[:5] == b"data:":
             self._take(line[6:] if line[5:6] == b" " else line[5:])
-        elif line[0] in b"{[":
-            self._take(line)
-            self._bare = bool(self._data)
+        elif line[0] in b"{[" and _BARE.match(line):
+            self._take_bare(line)
         else:
             self._field(line)
 
@@ -178,8 +184,15 @@ class SSEDecoder:
             self._event = value.removeprefix(b" ").decode("utf-8", "replace")
         elif field == b"data":
             self._take(b"")
-        elif self._bare and field not in _SILENT_FIELDS:
-            self._data.append(line)
+        elif self._bare and field not in _SILENT_FIELDS and line.strip():
+            self._take(line)
+
+    def _take_bare(self, line: bytes) -> None:
+        self._bare = True
+        if not self._by_line and _is_document(line):
+            self._dispatch()
+            self._by_line = True
+        self._take(line)
 
     def _take(self, value: bytes) -> None:
         """Add a data line, unless the one before it is a message by itself: then that one is said first."""
@@ -198,7 +211,7 @@ class SSEDecoder:
                 plain = self._event in ("", "message")
                 self._out.append(payload if plain else SSEMessage(self._event, payload, line))
                 self._at.append(line)
-        self._data, self._event, self._bare = [], "", False
+        self._data, self._event = [], ""
 
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -250,26 +263,10 @@ def escape_separators(payload: bytes) -> bytes:
     return payload.replace(b"\xe2\x80\xa8", rb"\u2028").replace(b"\xe2\x80\xa9", rb"\u2029")
 
 
-def frame_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield JSON lines, cut anywhere, as plain messages: two lines for each line, also for one that is no JSON."""
-    partial: list[bytes] = []
-    for piece in pieces:
-        *lines, rest = piece.split(b"\n")
-        for line in lines:
-            yield _framed(b"".join((*partial, line)))
-            partial = []
-        if rest:
-            partial.append(rest)
-    yield _framed(b"".join(partial))
-
-
-def _framed(line: bytes) -> bytes:
-    line = line.replace(b"\r", b" ").strip()
-    return b"data: %b\n\n" % line if line else b"\n\n"
-
-
 _FIELD = re.compile(rb"(data|event|id|retry)(:|$)|:")
 _WHOLE_BODY = re.compile(rb'"object"\s*:\s*"chat\.completion"')
+_TELLING_LINE = re.compile(rb"^[ \t]*((data|event|id|retry)?:|(%b).*[\r\n])" % _BARE.pattern, re.MULTILINE)
+_ENOUGH = 65536
 _WHOLE_OBJECTS = ("chat.completion", "response")
 
 
@@ -283,7 +280,7 @@ def detect_format(first_bytes: bytes) -> Format:
     for place, line in enumerate(lines):
         if _FIELD.match(line):
             return "sse"
-        if line[:1] in (b"{", b"["):
+        if _BARE.match(line):
             return _json_format(line, lines[place + 1 :])
     if not any(lines):
         return "sse"
@@ -311,18 +308,32 @@ def _cut_format(line: bytes, later: Sequence[bytes]) -> Format:
 
 
 def open_format(pieces: Iterable[bytes]) -> tuple[Format, Iterator[bytes]]:
-    """Return the format of the input and the input, whole: no more than its first line is read to tell.
+    """Return the format of the input, and the input: no more is read than the first line that tells.
 
-    Raises BadInput as `detect_format` does.
+    JSON lines are given so that `SSEDecoder` reads them, also where the first one is no JSON. Raises BadInput as
+    `detect_format` does.
     """
     rest = iter(pieces)
     first: list[bytes] = []
     for piece in rest:
         first.append(piece)
-        if (_LF in piece or _CR in piece) and b"".join(first).strip():
+        if (_LF in piece or _CR in piece) and _tells(b"".join(first)):
             break
     beginning = b"".join(first).removeprefix(_BOM)
-    return detect_format(beginning), chain((beginning,), rest)
+    format = detect_format(beginning)
+    if format == "jsonl" and not _BARE.match(beginning.lstrip()):
+        beginning = _marked(beginning)
+    return format, chain((beginning,), rest)
+
+
+def _tells(beginning: bytes) -> bool:
+    return len(beginning) >= _ENOUGH or _TELLING_LINE.search(beginning.removeprefix(_BOM)) is not None
+
+
+def _marked(lines: bytes) -> bytes:
+    """Return `lines` with the first that is not blank marked as data. No line is added: their numbers stay."""
+    start = len(lines) - len(lines.lstrip())
+    return lines[:start] + _DATA + lines[start:]
 
 
 def read_events(data: bytes | Iterable[bytes]) -> Iterator[dict[str, Any]]:
@@ -331,24 +342,16 @@ def read_events(data: bytes | Iterable[bytes]) -> Iterator[dict[str, Any]]:
     Raises BadInput, which names the line, where a payload is not a JSON object.
     """
     format, pieces = open_format((data,) if isinstance(data, bytes) else data)
-    match format:
-        case "json":
-            yield from _listed(b"".join(pieces))
-        case "jsonl":
-            yield from _numbered(frame_lines(pieces), lines_each=2)
-        case "sse":
-            yield from _numbered(pieces, lines_each=1)
-
-
-def _numbered(pieces: Iterable[bytes], lines_each: int) -> Iterator[dict[str, Any]]:
+    if format == "json":
+        yield from _listed(b"".join(pieces))
+        return
     decoder = SSEDecoder()
     for piece in pieces:
-        yield from _events(decoder, decoder.feed(piece), lines_each)
-    yield from _events(decoder, decoder.finish(), lines_each)
+        yield from _events(decoder, decoder.feed(piece))
+    yield from _events(decoder, decoder.finish())
 
 
-def _events(decoder: SSEDecoder, messages: list[Message], lines_each: int) -> Iterator[dict[str, Any]]:
-    """Yield the events in `messages`, whose lines stand for `lines_each` lines of the decoder's input."""
+def _events(decoder: SSEDecoder, messages: list[Message]) -> Iterator[dict[str, Any]]:
     for position, message in enumerate(messages):
         payload = message.data if isinstance(message, SSEMessage) else message
         if payload.strip() == DONE:
@@ -356,7 +359,7 @@ def _events(decoder: SSEDecoder, messages: list[Message], lines_each: int) -> It
         try:
             event = _EVENT.decode(payload)
         except msgspec.DecodeError as problem:
-            line = -(-decoder.line_of(position) // lines_each)
+            line = decoder.line_of(position)
             raise BadInput(f"line {line}: {_excerpt(payload)} is not a JSON object: {problem}") from problem
         yield event
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from ..errors import BadInput
+from antiphon.errors import BadInput
+
 from .chunk import decode, is_object
 from .emit import make_emitter
 from .handler import ChatCmplStreamHandler, Options, raise_failure
@@ -17,14 +18,15 @@ def to_response(chat_completion: Any, *, raise_on_error: bool = False, **options
     options of `ChatCmplStreamHandler`. Raises BadInput where `chat_completion` is no object; with `raise_on_error`
     SourceError where the response failed.
     """
-    style = options.pop("events", "openai")
+    style = options.get("events", "openai")
+    options["events"] = "dict"
     held = decode(chat_completion) if isinstance(chat_completion, str | bytes) else chat_completion
     if held is None or not is_object(held):
         raise BadInput(
             f"chat_completion is {type(chat_completion).__name__} without a JSON object: "
             "to_response takes a chat completion; chunks go to convert, an SSE body to convert_sse"
         )
-    handler = ChatCmplStreamHandler(**options, events="dict")
+    handler = ChatCmplStreamHandler(**options)
     handler.feed(held)
     handler.finish(done=True)
     if raise_on_error:
