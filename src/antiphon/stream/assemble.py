@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 from antiphon.ids import Ids
 
 from .calls import Call, Calls
+from .chunk import PlainDelta
 from .deltas import (
     AnnotationDelta,
     CallDelta,
@@ -30,7 +31,7 @@ from .deltas import (
     UsageDelta,
 )
 from .details import for_call, is_signed
-from .emit import Emitter
+from .emit import Emitter, Writer
 from .endings import Ending, Seen, ending, failed
 from .faults import SERVER_ERROR, Fault
 from .items import (
@@ -48,7 +49,8 @@ from .items import (
 )
 from .snapshot import TIERS, Snapshots
 
-PlainDelta: TypeAlias = TextDelta | CallDelta | ReasoningDelta
+Flow: TypeAlias = tuple[type[PlainDelta] | None, Callable[[Any], Any]]  # takes deltas of that type; returns an event
+NOTHING: Flow = (None, lambda delta: None)
 Content: TypeAlias = TextDelta | RefusalDelta | ReasoningDelta | AnnotationDelta | LogprobsDelta
 Warn: TypeAlias = Callable[[str, str], None]
 
@@ -121,7 +123,8 @@ class Assembler:
         self._headed = False  # created and in_progress were sent
         self._status: Status = "completed"  # of the items that close now
         self._open: OpenItem | None = None
-        self._flow: OpenPart | OpenReasoning | OpenCall | None = None  # what a plain delta may go straight to
+        self.bare = 0  # plain deltas that had to be looked at
+        self._takes, self._flow = NOTHING  # what plain deltas may go straight to
         self._items: list[Item] = []
         self._calls = Calls()
         self._unsettled: deque[Call] = deque()  # in order of appearance
@@ -137,31 +140,35 @@ class Assembler:
     def feed(self, deltas: Sequence[Delta]) -> None:
         """Take the deltas of one chunk. Raises KeyError where the response has ended."""
         self._take(deltas)
-        self._flow = self._flowing()
+        self._takes, self._flow = self._flowing()
 
     def feed_plain(self, delta: PlainDelta) -> list[Any]:
         """Return the events of a chunk that holds one bare delta: most chunks go straight to what is open."""
-        flow = self._flow
-        if flow is not None and flow.takes is type(delta):
-            event = flow.flow(delta)  # type: ignore[arg-type]  # `takes` says that it takes it
+        if type(delta) is self._takes:
+            event = self._flow(delta)
             if event is not None:
                 return [event]
-        self.feed((delta,))
+        self.bare += 1
+        self.feed((TextDelta(delta) if isinstance(delta, str) else delta,))
         return self._emitter.take()
 
-    def _flowing(self) -> OpenPart | OpenReasoning | OpenCall | None:
-        """Return what the next plain delta may go straight to: something open, with nothing waiting beside it."""
+    def _flowing(self) -> Flow:
+        """Return what plain deltas may go straight to: something open, with nothing waiting beside it."""
         match self._open:
             case _ if self.seen.usage_last or self.phase is Phase.ENDED:
-                return None
-            case OpenMessage(part=OpenPart(kind="output_text")) if not self._logprobs and not self._annotations:
-                return self._open.part
-            case OpenReasoning(takes_text=True):
-                return self._open
-            case OpenCall(call=call, takes_fragments=True) if call is self._calls.latest and not self._held:
-                return self._open
+                return NOTHING
+            case OpenMessage(part=OpenPart(kind="output_text", write=write)):
+                return NOTHING if self._logprobs or self._annotations else (str, write)
+            case OpenReasoning(write=write) if write is not None:
+                return ReasoningDelta, lambda delta: write(delta.text)
+            case OpenCall(call=call, write=write) if call is self._calls.latest and not self._held:
+                return (
+                    (CallDelta, lambda delta: _to_call(call, write, delta))
+                    if call.said == len(call.pieces) > 0
+                    else NOTHING
+                )
             case _:
-                return None
+                return NOTHING
 
     def _take(self, deltas: Sequence[Delta]) -> None:
         self.seen.chunks = True
@@ -481,6 +488,13 @@ class Assembler:
         if self._data:
             fields["provider_data"] = self._data
         return self._snapshots.make(how.terminal, **fields)
+
+
+def _to_call(call: Call, write: Writer, delta: CallDelta) -> Any:
+    """Return the event of a bare fragment for the open call; None where it is another's, or may be a repetition."""
+    if delta.index != call.index or len(delta.arguments) == call.size:
+        return None
+    return write(delta.arguments)
 
 
 def _is_visible(deltas: Sequence[Delta]) -> bool:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from .deltas import CallDelta, Json, ReasoningDelta, TextDelta
+from .deltas import CallDelta, Json, ReasoningDelta
 
-PlainDelta = TextDelta | CallDelta | ReasoningDelta
+PlainDelta: TypeAlias = str | CallDelta | ReasoningDelta  # a bare piece of text is a str
 
 # Keys that mean something, beside the ones that a plain chunk may fill. A chunk that fills one of them is not plain.
-# What is set in an openai delta that holds text alone, or calls alone.
-CONTENT, CONTENT_AND_ROLE = frozenset({"content"}), frozenset({"content", "role"})
-CALLS = frozenset({"tool_calls"})
+# What is set in an openai delta that holds text, calls or reasoning alone. (`construct` does not count extra fields.)
+PLAIN_TEXT = (frozenset({"content"}), frozenset({"content", "role"}))
+PLAIN_CALLS = frozenset({"tool_calls"})
+PLAIN_REASONING = frozenset({"content", "role", "reasoning_content", "reasoning"})
 CHUNK_KEYS = ("error", "usage", "x_groq", "citations")
 CHOICE_KEYS = ("finish_reason", "native_finish_reason", "logprobs", "usage", "error")
 CALL_KEYS = ("custom", "extra_content", "provider_specific_fields", "thought_signature")
@@ -137,7 +138,7 @@ def decode(payload: bytes | str) -> Json | None:
 
 def plain_object(chunk: Any) -> PlainDelta | None:
     """Return the one delta of a plain openai `ChatCompletionChunk`, or of a mapping; None where it is not plain."""
-    if isinstance(chunk, dict):
+    if type(chunk) is dict:
         return _plain_mapping(chunk)  # pyright: ignore[reportUnknownArgumentType]
     try:
         own = chunk.__dict__
@@ -151,26 +152,25 @@ def plain_object(chunk: Any) -> PlainDelta | None:
             return None
         delta = own["delta"]
         extra, given = delta.__pydantic_extra__, delta.__pydantic_fields_set__
-        if not extra and (given == CONTENT or given == CONTENT_AND_ROLE):
+        if not extra and given in PLAIN_TEXT:
             text = delta.__dict__["content"]
-            return TextDelta(text) if type(text) is str and text else None
-        if not extra and given == CALLS:
+            return text if type(text) is str and text else None
+        if not extra and given == PLAIN_CALLS:
             return _plain_call_object(delta.__dict__["tool_calls"])
+        if extra and len(extra) == 1 and given <= PLAIN_REASONING and not delta.__dict__["content"]:
+            text = extra.get("reasoning_content") or extra.get("reasoning")
+            return ReasoningDelta(text) if type(text) is str and text else None
         return _plain_message({**delta.__dict__, **extra} if extra else delta.__dict__)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
-def _plain_mapping(chunk: Mapping[str, Any]) -> PlainDelta | None:
-    choices = chunk.get("choices")
-    if not isinstance(choices, list) or len(choices) != 1 or not _idle(chunk, CHUNK_KEYS):  # pyright: ignore[reportUnknownArgumentType]
-        return None
-    choice: Any = choices[0]
-    if not isinstance(choice, dict) or choice.get("index") or not _idle(choice, CHOICE_KEYS):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        return None
-    delta: Any = choice.get("delta")  # pyright: ignore[reportUnknownMemberType]
+def _plain_mapping(chunk: Any) -> PlainDelta | None:
     try:
-        return _plain_message(delta) if isinstance(delta, dict) else None  # pyright: ignore[reportUnknownArgumentType]
+        (choice,) = chunk["choices"]
+        if choice.get("index") or not _idle(choice, CHOICE_KEYS) or not _idle(chunk, CHUNK_KEYS):
+            return None
+        return _plain_message(choice["delta"])
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
@@ -189,16 +189,18 @@ def _plain_message(held: Mapping[str, Any]) -> PlainDelta | None:
     if calls:
         return _plain_call(calls)
     if text:
-        return TextDelta(text) if type(text) is str else None
+        return text if type(text) is str else None
     reasoning = reasoning or other
     return ReasoningDelta(reasoning) if type(reasoning) is str else None
 
 
 def _plain_call_object(calls: Any) -> CallDelta | None:
     (call,) = calls
-    function, own = call.function, call.__dict__
-    arguments, index = function.__dict__["arguments"], own["index"]
-    if own["id"] or function.__dict__["name"] or call.__pydantic_extra__ or function.__pydantic_extra__:
+    own = call.__dict__
+    function = own["function"]
+    held = function.__dict__
+    arguments, index = held["arguments"], own["index"]
+    if own["id"] or held["name"] or call.__pydantic_extra__ or function.__pydantic_extra__:
         return None
     if type(arguments) is not str or not arguments or type(index) is not int or index < 0:
         return None
@@ -280,7 +282,7 @@ def plain_json(payload: Any) -> PlainDelta | None:
         return None
     text, reasoning, other, calls = delta.content, delta.reasoning_content, delta.reasoning, delta.tool_calls
     if text and not reasoning and not other and calls is None:
-        return TextDelta(text)
+        return text
     if calls is not None:
         arguments = calls[0].function.arguments
         busy = text or reasoning or other or not arguments or calls[0].index < 0

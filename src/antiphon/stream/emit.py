@@ -6,8 +6,9 @@ of a stream, by a `Writer` that was prepared when the part opened.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -17,109 +18,106 @@ from .sse import encode_event, escape_separators
 
 EventStyle: TypeAlias = Literal["openai", "dict", "sse"]
 Writer: TypeAlias = Callable[[str], Any]  # makes one delta event from its text
+Keep: TypeAlias = Callable[[str], Any]  # is given the text of each delta event
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Emitter(Protocol):
+class Emitter(ABC):
     """Makes events, in order, and keeps them until they are taken."""
+
+    def __init__(self) -> None:
+        self.number = 0  # the `sequence_number` of the next event
+        self._kept = 0
+        self._events: list[Any] = []
 
     def emit(self, type: str, **fields: Any) -> None:
         """Make one event. The values in `fields` are the event's own: nobody else holds them."""
-        ...
-
-    def writer(self, type: str, **fields: Any) -> Writer:
-        """Return a writer of delta events of that type; `fields` are the same in each.
-
-        What it returns is numbered, and must be handed out before any other event is made, or kept by `keep`.
-        """
-        ...
+        self._events.append(self._event(type, self.number, fields))
+        self.number += 1
+        self._kept += 1
 
     def keep(self, event: Any) -> None:
-        """Keep an event that a writer made until it is taken."""
-        ...
+        """Keep an event that a writer made, until it is taken."""
+        self._events.append(event)
+        self._kept += 1
+
+    @property
+    def flown(self) -> int:
+        """How many events a writer made that were handed out at once: as many chunks needed nothing else."""
+        return self.number - self._kept
 
     def take(self) -> list[Any]:
         """Return the events made since the last call."""
-        ...
-
-    def response(self, snapshot: dict[str, Any]) -> Any:
-        """Return a response in this style's form."""
-        ...
-
-
-class DictEmitter:
-    """Events as plain dicts, each with lists and dicts of its own."""
-
-    def __init__(self) -> None:
-        self._next = 0
-        self._events: list[dict[str, Any]] = []
-
-    def emit(self, type: str, **fields: Any) -> None:
-        self._events.append({"type": type, "sequence_number": self._next, **fields})
-        self._next += 1
-
-    def writer(self, type: str, **fields: Any) -> Writer:
-        base = {"type": type, "sequence_number": 0, **fields, "delta": ""}
-        with_logprobs = "logprobs" in fields
-
-        def write(text: str) -> dict[str, Any]:
-            event = base.copy()
-            event["sequence_number"] = number = self._next
-            event["delta"] = text
-            if with_logprobs:
-                event["logprobs"] = []
-            self._next = number + 1
-            return event
-
-        return write
-
-    def keep(self, event: dict[str, Any]) -> None:
-        self._events.append(event)
-
-    def take(self) -> list[dict[str, Any]]:
         events = self._events
         self._events = []
         return events
 
+    @abstractmethod
+    def writer(self, type: str, keep: Keep, **fields: Any) -> Writer:
+        """Return a writer of delta events of that type; `fields` are the same in each.
+
+        What the writer returns is numbered: hand it out before another event is made, or `keep` it. Called for most
+        chunks, so each emitter does here all it can do before the text is known.
+        """
+
+    @abstractmethod
+    def response(self, snapshot: dict[str, Any]) -> Any:
+        """Return a response in this style's form."""
+
+    @abstractmethod
+    def _event(self, type: str, number: int, fields: dict[str, Any]) -> Any:
+        """Return one event."""
+
+
+class DictEmitter(Emitter):
+    """Events as plain dicts, each with lists and dicts of its own."""
+
+    def writer(self, type: str, keep: Keep, **fields: Any) -> Writer:
+        base = {"type": type, "sequence_number": 0, **fields, "delta": ""}
+        with_logprobs = "logprobs" in fields
+
+        def write(text: str) -> dict[str, Any]:
+            keep(text)
+            event = base.copy()
+            event["sequence_number"] = number = self.number
+            event["delta"] = text
+            if with_logprobs:
+                event["logprobs"] = []
+            self.number = number + 1
+            return event
+
+        return write
+
     def response(self, snapshot: dict[str, Any]) -> dict[str, Any]:
         return snapshot
 
+    def _event(self, type: str, number: int, fields: dict[str, Any]) -> dict[str, Any]:
+        return {"type": type, "sequence_number": number, **fields}
 
-class SSEEmitter:
+
+class SSEEmitter(Emitter):
     """Events as server-sent events, each in one piece. Only the delta of a delta event is encoded anew."""
 
-    def __init__(self) -> None:
-        self._next = 0
-        self._events: list[bytes] = []
-
-    def emit(self, type: str, **fields: Any) -> None:
-        payload = _encode({"type": type, "sequence_number": self._next, **fields})
-        self._next += 1
-        self._events.append(encode_event(type, escape_separators(payload)))
-
-    def writer(self, type: str, **fields: Any) -> Writer:
+    def writer(self, type: str, keep: Keep, **fields: Any) -> Writer:
         head = encode_event(type, _encode({"type": type, **fields}))[:-3] + b',"sequence_number":'
         form = head.replace(b"%", b"%%") + b'%d,"delta":%b}\n\n'
 
         def write(text: str) -> bytes:
-            number = self._next
-            self._next = number + 1
+            keep(text)
+            number = self.number
+            self.number = number + 1
             delta = _encode(text)
             return form % (number, delta if text.isascii() else escape_separators(delta))
 
         return write
 
-    def keep(self, event: bytes) -> None:
-        self._events.append(event)
-
-    def take(self) -> list[bytes]:
-        events = self._events
-        self._events = []
-        return events
-
     def response(self, snapshot: dict[str, Any]) -> dict[str, Any]:
         return snapshot
+
+    def _event(self, type: str, number: int, fields: dict[str, Any]) -> bytes:
+        payload = _encode({"type": type, "sequence_number": number, **fields})
+        return encode_event(type, escape_separators(payload))
 
 
 def make_emitter(style: EventStyle) -> Emitter:

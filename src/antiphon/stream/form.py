@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .chunk import PlainDelta, plain_json
-from .deltas import CallDelta, ReasoningDelta, TextDelta
+from .deltas import CallDelta, ReasoningDelta
 
 _STRING = re.compile(rb'"(?:content|reasoning_content|reasoning|arguments)": ?("(?:[^"\\]|\\.)*")')
 _TRIAL = "\x7e\u00e9\u2028"  # some text that no chunk has by chance
@@ -35,7 +35,7 @@ def plain_reader() -> Callable[[Any], PlainDelta | None]:
     """Return a reader for the plain chunks of one stream: as `plain_json`, and quicker for chunks that look alike."""
     head = tail = b"\0"
     start, end, first, last = 1, -1, 0, None
-    make: Callable[[str], PlainDelta] = TextDelta
+    make: Callable[[str], PlainDelta] = str
     misses = 0
     candidate: Form | None = None
 
@@ -71,7 +71,7 @@ def plain_reader() -> Callable[[Any], PlainDelta | None]:
 
 
 def _form(payload: bytes, delta: PlainDelta) -> Form | None:
-    text = delta.arguments if isinstance(delta, CallDelta) else delta.text
+    text = _text(delta)
     found = [one for one in _STRING.finditer(payload) if _string(one.group(1)) == text]
     if len(found) != 1:
         return None
@@ -83,7 +83,15 @@ def _maker(delta: PlainDelta) -> Callable[[str], PlainDelta]:
     if isinstance(delta, CallDelta):
         index = delta.index
         return lambda arguments: CallDelta(index, "", "", arguments)
-    return TextDelta if isinstance(delta, TextDelta) else ReasoningDelta
+    return str if isinstance(delta, str) else ReasoningDelta
+
+
+def _text(delta: PlainDelta) -> str:
+    match delta:
+        case str():
+            return delta
+        case CallDelta(arguments=text) | ReasoningDelta(text=text):
+            return text
 
 
 def _holds(form: Form) -> bool:

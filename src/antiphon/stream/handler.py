@@ -90,7 +90,7 @@ class ChatCmplStreamHandler:
         clock = _now if created_at is None else lambda: created_at
         self._assembler = Assembler(self._emitter, choose_ids(ids), request, clock, reasoning, self._warn)
         self._decoder = SSEDecoder()
-        self._plain_chunks = 0  # of all chunks, these never reached the normalizer
+        self._feed_plain = self._assembler.feed_plain
         self._is_cut = False  # what is read now is a line that the end of input cut
         # Most chunks hold one bare delta. They are read by these, from the first chunk with content on.
         self._plain: Callable[[Any], PlainDelta | None] = _never
@@ -105,8 +105,7 @@ class ChatCmplStreamHandler:
         """
         delta = self._plain(chunk)
         if delta is not None:
-            self._plain_chunks += 1
-            return self._assembler.feed_plain(delta)
+            return self._feed_plain(delta)
         if self.ended:
             return []
         deltas = self._normalizer.feed(chunk)
@@ -130,8 +129,7 @@ class ChatCmplStreamHandler:
     def _events_of(self, message: Message, position: int) -> list[Any]:
         delta = self._plain_json(message)
         if delta is not None:
-            self._plain_chunks += 1
-            return self._assembler.feed_plain(delta)
+            return self._feed_plain(delta)
         self._read(message, position)
         return self._emitter.take()
 
@@ -194,7 +192,7 @@ class ChatCmplStreamHandler:
     @property
     def _chunk(self) -> int:
         """The number of the chunk that is read, from 0."""
-        return max(self._normalizer.chunks + self._plain_chunks - 1, 0)
+        return max(self._normalizer.chunks + self._emitter.flown + self._assembler.bare - 1, 0)
 
     # --- inside ------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from copy import deepcopy
 from typing import Any, Literal, TypeAlias
 
 from .calls import Call
-from .deltas import CallDelta, Delta, Json, ReasoningDelta, TextDelta
+from .deltas import Json
 from .details import is_signed, merge, sealed
 from .emit import Emitter, Writer
 
@@ -47,8 +47,6 @@ class _Open:
 class OpenPart:
     """A text or refusal part of a message."""
 
-    takes: type[Delta] = TextDelta
-
     def __init__(self, message: OpenMessage, content_index: int, kind: PartKind) -> None:
         delta, self._done, self._field = PARTS[kind]
         self.kind: PartKind = kind
@@ -60,21 +58,16 @@ class OpenPart:
         self._emitter.emit("response.content_part.added", **self._place, part=self._part("", [], []))
         self._delta = delta
         of_text: dict[str, Any] = {"logprobs": []} if kind == "output_text" else {}
-        self._write = self._emitter.writer(delta, **self._place, **of_text)
+        self.write = self._emitter.writer(delta, self._pieces.append, **self._place, **of_text)
 
     def extend(self, text: str, logprobs: Sequence[Json] = ()) -> None:
         """Take a piece of text, never empty."""
-        self._pieces.append(text)
         if logprobs:
+            self._pieces.append(text)
             self._logprobs.extend(logprobs)
             self._emitter.emit(self._delta, **self._place, delta=text, logprobs=deepcopy(list(logprobs)))
         else:
-            self._emitter.keep(self._write(text))
-
-    def flow(self, delta: TextDelta) -> Any:
-        """Return the event of a piece of text that needs nothing else."""
-        self._pieces.append(delta.text)
-        return self._write(delta.text)
+            self._emitter.keep(self.write(text))
 
     def annotate(self, annotation: Json) -> None:
         """Take an annotation of the text."""
@@ -129,14 +122,12 @@ class OpenMessage(_Open):
 class OpenReasoning(_Open):
     """A `reasoning` item: one part of summary (or of raw text), opened by its first text, and pieces for replay."""
 
-    takes: type[Delta] = ReasoningDelta
-
     def __init__(self, emitter: Emitter, output_index: int, item_id: str, form: ReasoningForm) -> None:
         super().__init__(emitter, output_index, item_id)
         self._form = form
         self._pieces: list[str] = []
         self._details: list[dict[str, Any]] = []
-        self._write: Writer | None = None
+        self.write: Writer | None = None  # of the part, once it is open
         content: Item = {"content": []} if form.as_content else {}
         self.added(id=item_id, type="reasoning", summary=[], **content)
 
@@ -146,28 +137,15 @@ class OpenReasoning(_Open):
             merge(self._details, piece)
         if not text:
             return
-        if self._write is None:
+        if self.write is None:
             self.emitter.emit(self._form.part_added, **self._place(), part={"type": self._form.part, "text": ""})
-            self._write = self.emitter.writer(self._form.delta, **self._place())
-        self._pieces.append(text)
-        self.emitter.keep(self._write(text))
-
-    @property
-    def takes_text(self) -> bool:
-        """Whether its part is open."""
-        return self._write is not None
-
-    def flow(self, delta: ReasoningDelta) -> Any:
-        """Return the event of a piece of text that needs nothing else; the part is open."""
-        if self._write is None:
-            return None
-        self._pieces.append(delta.text)
-        return self._write(delta.text)
+            self.write = self.emitter.writer(self._form.delta, self._pieces.append, **self._place())
+        self.emitter.keep(self.write(text))
 
     def close(self, status: Status) -> Item:
         """Close the item. Reasoning has no status."""
         parts: list[dict[str, Any]] = []
-        if self._write is not None:
+        if self.write is not None:
             text = "".join(self._pieces)
             parts = [{"type": self._form.part, "text": text}]
             self.emitter.emit(self._form.done, **self._place(), text=text)
@@ -214,14 +192,13 @@ REASONING: Mapping[Literal["summary", "text"], ReasoningForm] = {
 class OpenCall(_Open):
     """A call item, open until its arguments are complete: `function_call` or `custom_tool_call`."""
 
-    takes: type[Delta] = CallDelta
-
     def __init__(self, emitter: Emitter, output_index: int, item_id: str, call: Call) -> None:
         super().__init__(emitter, output_index, item_id)
         self.call = call
         self._words = CALLS[call.kind]
         self.added(**self._item(""), status="in_progress")
-        self._write = emitter.writer(self._words.delta, **self.at())
+        self._say = emitter.writer(self._words.delta, _nowhere, **self.at())
+        self.write = emitter.writer(self._words.delta, call.take_said, **self.at())
 
     def flush(self) -> None:
         """Say what the call was given and has not said. A lone `{}` waits: more may come instead."""
@@ -233,24 +210,8 @@ class OpenCall(_Open):
     def _say_all(self) -> None:
         pieces = self.call.pieces
         for piece in pieces[self.call.said :]:
-            self.emitter.keep(self._write(piece))
+            self.emitter.keep(self._say(piece))
         self.call.said = len(pieces)
-
-    @property
-    def takes_fragments(self) -> bool:
-        """Whether a bare fragment goes on with what was said: nothing waits."""
-        return 0 < self.call.said == len(self.call.pieces)
-
-    def flow(self, delta: CallDelta) -> Any:
-        """Return the event of a bare fragment on this call's index, None where it is to be looked at."""
-        call = self.call
-        size = len(delta.arguments)
-        if delta.index != call.index or size == call.size:
-            return None
-        call.pieces.append(delta.arguments)
-        call.size += size
-        call.said += 1
-        return self._write(delta.arguments)
 
     def close(self, status: Status) -> Item:
         if self.call.begun:
@@ -258,7 +219,7 @@ class OpenCall(_Open):
         text = self.call.arguments() if self.call.begun else ""
         if not text and status == "completed" and self.call.kind == "function":
             text = "{}"
-            self.emitter.keep(self._write(text))
+            self.emitter.keep(self._say(text))
         self.call.closed = True
         self.emitter.emit(self._words.done, **self.at(**{self._words.field: text}))
         data = {"provider_data": self.call.data} if self.call.data else {}
@@ -268,6 +229,10 @@ class OpenCall(_Open):
         call = self.call
         head = {"id": self.item_id, "type": self._words.type, "call_id": call.call_id, "name": call.name}
         return {**head, self._words.field: text}
+
+
+def _nowhere(text: str) -> None:
+    """What a call says from its own pieces is kept there."""
 
 
 class CallWords:

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from openai import BaseModel
 from openai.types.responses import Response, ResponseStreamEvent
 
-from .emit import Writer
+from .emit import Emitter, Keep, Writer
 
 _new = object.__new__
 # A delta event is filled slot by slot: equal to a validated one in every way, at a third of the cost.
@@ -25,46 +25,34 @@ def _classes() -> dict[str, type[BaseModel]]:
 CLASSES = _classes()  # event type -> its class in openai
 
 
-class ObjectEmitter:
+class ObjectEmitter(Emitter):
     """Events as the classes of `openai.types.responses`. Keys that the class does not know are kept as extras."""
 
-    def __init__(self) -> None:
-        self._next = 0
-        self._events: list[BaseModel] = []
-
-    def emit(self, type: str, **fields: Any) -> None:
-        self._events.append(CLASSES[type].construct(type=type, sequence_number=self._next, **fields))
-        self._next += 1
-
-    def writer(self, type: str, **fields: Any) -> Writer:
+    def writer(self, type: str, keep: Keep, **fields: Any) -> Writer:
         model = CLASSES[type]
         base = {**fields, "type": type, "sequence_number": 0, "delta": ""}
         names = set(base)
         with_logprobs = "logprobs" in fields
 
         def write(text: str) -> BaseModel:
+            keep(text)
             held = base.copy()
-            held["sequence_number"] = number = self._next
+            held["sequence_number"] = number = self.number
             held["delta"] = text
             if with_logprobs:
                 held["logprobs"] = []
+            self.number = number + 1
             event = _new(model)
             _set_dict(event, held)
             _set_fields_set(event, names.copy())
             _set_extra(event, {})
             _set_private(event, None)
-            self._next = number + 1
             return event
 
         return write
 
-    def keep(self, event: BaseModel) -> None:
-        self._events.append(event)
-
-    def take(self) -> list[BaseModel]:
-        events = self._events
-        self._events = []
-        return events
-
     def response(self, snapshot: dict[str, Any]) -> Response:
         return Response.construct(**snapshot)
+
+    def _event(self, type: str, number: int, fields: dict[str, Any]) -> BaseModel:
+        return CLASSES[type].construct(type=type, sequence_number=number, **fields)
