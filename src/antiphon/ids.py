@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from secrets import token_hex
 from typing import Literal, Protocol, TypeAlias
 
 from .errors import BadInput
@@ -23,7 +23,7 @@ class RandomIds:
     """Ids that are unique over responses, processes and machines: 24 random bytes in hex, as long as OpenAI's."""
 
     def make(self, prefix: Prefix) -> str:
-        return prefix + token_hex(24)
+        return prefix + os.urandom(24).hex()
 
 
 class CountedIds:

@@ -131,6 +131,7 @@ class Assembler:
         self._held: deque[Content | Call] = deque()  # behind the open call, in order
         self._blank: dict[type[Content], list[Any]] = {}  # white space of a kind that is not open
         self._late: list[Json] = []  # signed pieces of reasoning, for an item after the open one
+        self._signed: dict[str, list[Json]] = {}  # signed pieces that have an id: it may be that of a call to come
         self._annotations: list[Json] = []  # waiting for a text part
         self._annotated: list[Json] = []  # all that came: equal ones count once
         self._logprobs: list[Json] = []  # waiting for text of their part
@@ -188,7 +189,8 @@ class Assembler:
                 case FinishDelta(reason):
                     self.seen.finished(reason)
                 case SourceDelta(model, data):
-                    self._snapshots.suggest_model(model)
+                    if not self._headed:
+                        self._snapshots.suggest_model(model)
                     self._data.update(data)
                 case MediaDelta(kind, data):
                     self._warn("media", f"{kind} in a delta has no place in the event stream: kept in provider_data")
@@ -232,6 +234,8 @@ class Assembler:
             if not call.call_id and not self._calls.is_taken(fragment.id, call):
                 call.call_id = fragment.id
             call.ids.add(fragment.id)
+            if fragment.id in self._signed:
+                call.data.setdefault("reasoning_details", []).extend(self._signed.pop(fragment.id))
         if fragment.name and not call.take_name(fragment.name):
             self._warn(
                 "name-ignored", f"tool call {call.number} is {call.name!r}; later name {fragment.name!r} ignored"
@@ -277,8 +281,9 @@ class Assembler:
         return isinstance(self._open, OpenCall) and not self._open.call.has_whole_input()
 
     def _say_or_hold(self, one: Content | Call) -> None:
-        if self._is_inside():
+        if self._held or self._is_inside():
             self._held.append(one)
+            self._drain()
         else:
             self._say(one)
 
@@ -352,10 +357,14 @@ class Assembler:
     def _details(self, delta: ReasoningDelta) -> list[Json]:
         """Return the details of `delta` but for those that name a call: they ride on that call."""
         kept = list(delta.details)
+        for piece in kept:
+            if isinstance(piece.get("id"), str) and is_signed(piece):
+                self._signed.setdefault(piece["id"], []).append(piece)
         for call in self._calls.all if kept else ():
             mine, others = for_call(kept, call.ids)
             if mine and not call.closed:
                 call.data.setdefault("reasoning_details", []).extend(mine)
+                self._signed.clear()
                 kept = others
         return kept
 

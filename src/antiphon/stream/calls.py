@@ -45,6 +45,11 @@ class Call:
         """Whether it is an item, or would be one if it were its turn: it has a name and its arguments began."""
         return self.begun and self.name != ""
 
+    @property
+    def waits(self) -> bool:
+        """Whether all it has is a `{}`, which may stand for arguments that are still to come."""
+        return self.kind == "function" and self.said == 0 and self.pieces == ["{}"]
+
     def has_whole_input(self) -> bool:
         """Return whether the arguments are complete JSON. A custom tool's input is never known to be complete."""
         return self.kind == "function" and self.begun and self.scanner.is_complete()
@@ -69,7 +74,7 @@ class Call:
 
     def take(self, arguments: str) -> None:
         """Take a fragment of the arguments. A first fragment that is exactly `{}` gives way to what follows it."""
-        if self.said == 0 and len(self.pieces) == 1 and self.pieces[0] == "{}":
+        if self.waits:
             if not arguments.strip():
                 return
             self.pieces.clear()
@@ -77,7 +82,7 @@ class Call:
             self.scanner = Scanner(self.pieces)
         self.pieces.append(arguments)
         self.size += len(arguments)
-        self.begun = self.begun or not arguments.isspace()
+        self.begun = self.begun or self.kind == "custom" or not arguments.isspace()
 
     def take_said(self, arguments: str) -> None:
         """Take a fragment that is said at once: nothing waits before it."""

@@ -42,18 +42,22 @@ DELTA_KEYS = (
 
 def fields(value: Any) -> Mapping[str, Any]:
     """Return what `value` holds by name: a mapping as it is, an object's fields with its extra ones, else nothing."""
-    if isinstance(value, Mapping):
+    if type(value) is dict:
         return value  # pyright: ignore[reportUnknownVariableType]
     own = getattr(value, "__dict__", None)
-    if not isinstance(own, dict):
-        return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else {}
-    extra = getattr(value, "__pydantic_extra__", None)
-    return {**own, **extra} if extra else own  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(own, dict):
+        extra = getattr(value, "__pydantic_extra__", None)
+        return {**own, **extra} if extra else own  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, Mapping):
+        return value  # pyright: ignore[reportUnknownVariableType]
+    return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else {}
 
 
 def is_object(value: Any) -> bool:
     """Return whether `value` has fields: a mapping, or an object of an SDK."""
-    return isinstance(value, Mapping | msgspec.Struct) or isinstance(getattr(value, "__dict__", None), dict)
+    if value is None or type(value) is dict:
+        return value is not None
+    return isinstance(getattr(value, "__dict__", None), dict) or isinstance(value, Mapping | msgspec.Struct)
 
 
 def plain(value: Any) -> Any:
@@ -69,8 +73,17 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+def copied(value: Any) -> Any:
+    """Return a copy of JSON data that shares no dict and no list with it."""
+    if type(value) is dict:
+        return {key: copied(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    return [copied(one) for one in value] if type(value) in (list, tuple) else value  # pyright: ignore[reportUnknownVariableType]
+
+
 def many(value: Any) -> list[Any]:
     """Return the entries of a field that holds a list: a single object is a list of one, a JSON text is read."""
+    if value is None:
+        return []
     if isinstance(value, list | tuple):
         return list(value)  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, str):
@@ -154,12 +167,12 @@ def plain_object(chunk: Any) -> PlainDelta | None:
         extra, given = delta.__pydantic_extra__, delta.__pydantic_fields_set__
         if not extra and given in PLAIN_TEXT:
             text = delta.__dict__["content"]
-            return text if type(text) is str and text else None
+            return text if type(text) is str and text and (text.isascii() or _is_whole(text)) else None
         if not extra and given == PLAIN_CALLS:
             return _plain_call_object(delta.__dict__["tool_calls"])
         if extra and len(extra) == 1 and given <= PLAIN_REASONING and not delta.__dict__["content"]:
             text = extra.get("reasoning_content") or extra.get("reasoning")
-            return ReasoningDelta(text) if type(text) is str and text else None
+            return ReasoningDelta(text) if type(text) is str and text and _is_whole(text) else None
         return _plain_message({**delta.__dict__, **extra} if extra else delta.__dict__)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
@@ -173,6 +186,17 @@ def _plain_mapping(chunk: Any) -> PlainDelta | None:
         return _plain_message(choice["delta"])
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether no character is cut: a lone surrogate is half of one."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _idle(held: Mapping[str, Any], keys: Iterable[str]) -> bool:
@@ -189,9 +213,9 @@ def _plain_message(held: Mapping[str, Any]) -> PlainDelta | None:
     if calls:
         return _plain_call(calls)
     if text:
-        return text if type(text) is str else None
+        return text if type(text) is str and _is_whole(text) else None
     reasoning = reasoning or other
-    return ReasoningDelta(reasoning) if type(reasoning) is str else None
+    return ReasoningDelta(reasoning) if type(reasoning) is str and _is_whole(reasoning) else None
 
 
 def _plain_call_object(calls: Any) -> CallDelta | None:
@@ -202,7 +226,7 @@ def _plain_call_object(calls: Any) -> CallDelta | None:
     arguments, index = held["arguments"], own["index"]
     if own["id"] or held["name"] or call.__pydantic_extra__ or function.__pydantic_extra__:
         return None
-    if type(arguments) is not str or not arguments or type(index) is not int or index < 0:
+    if type(arguments) is not str or not arguments or type(index) is not int or not _is_whole(arguments):
         return None
     return CallDelta(index, "", "", arguments)
 
@@ -214,7 +238,7 @@ def _plain_call(calls: Any) -> CallDelta | None:
     arguments, index = function["arguments"], own["index"]
     if own.get("id") or function.get("name") or not _idle(own, CALL_KEYS) or function.get("provider_specific_fields"):
         return None
-    if type(arguments) is not str or not arguments or type(index) is not int or index < 0:
+    if type(arguments) is not str or not arguments or type(index) is not int or not _is_whole(arguments):
         return None
     return CallDelta(index, "", "", arguments)
 
@@ -285,6 +309,6 @@ def plain_json(payload: Any) -> PlainDelta | None:
         return text
     if calls is not None:
         arguments = calls[0].function.arguments
-        busy = text or reasoning or other or not arguments or calls[0].index < 0
+        busy = text or reasoning or other or not arguments
         return None if busy else CallDelta(calls[0].index, "", "", arguments)
     return ReasoningDelta(reasoning or other or "") if (not reasoning) != (not other) and not text else None

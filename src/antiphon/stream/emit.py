@@ -14,6 +14,7 @@ import msgspec
 
 from antiphon.errors import BadInput
 
+from .chunk import copied
 from .sse import encode_event, escape_separators
 
 EventStyle: TypeAlias = Literal["openai", "dict", "sse"]
@@ -32,7 +33,7 @@ class Emitter(ABC):
         self._events: list[Any] = []
 
     def emit(self, type: str, **fields: Any) -> None:
-        """Make one event. The values in `fields` are the event's own: nobody else holds them."""
+        """Make one event. It shares nothing with what is in `fields`."""
         self._events.append(self._event(type, self.number, fields))
         self.number += 1
         self._kept += 1
@@ -93,7 +94,7 @@ class DictEmitter(Emitter):
         return snapshot
 
     def _event(self, type: str, number: int, fields: dict[str, Any]) -> dict[str, Any]:
-        return {"type": type, "sequence_number": number, **fields}
+        return {"type": type, "sequence_number": number, **copied(fields)}
 
 
 class SSEEmitter(Emitter):

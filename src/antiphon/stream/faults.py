@@ -17,6 +17,7 @@ class Fault(NamedTuple):
 
 
 SERVER_ERROR = "server_error"
+STATUS = ("code", "status", "status_code")  # where an error object has its HTTP status, or a word
 # words in what the provider said -> the code; the first row that fits decides
 WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
@@ -70,14 +71,15 @@ def fault_of(error: Any) -> Fault:
     inner = held.get("error")
     if inner and "message" not in held:
         return fault_of(inner)
-    code = held.get("code") if held.get("code") not in (None, "") else held.get("status")
+    code = next((value for key in STATUS if (value := held.get(key)) not in (None, "")), None)
+    status = next((number for key in STATUS if (number := whole_number(held.get(key))) is not None), None)
     kind = word(held.get("type"))
     said = text_of(held.get("message")) or text_of(held.get("detail")) or word(kind or code)
     message = said or f"the provider reported an error: {str(plain(error))[:200]}"
     named = [name for name in dict.fromkeys((word(code), kind)) if name and name not in message]
     if named:
         message = f"{message} ({', '.join(named)})"
-    return Fault(_code(whole_number(code), f"{word(code)} {kind} {said}"), redact(message))
+    return Fault(_code(status, f"{word(code)} {kind} {said}"), redact(message))
 
 
 def fault_of_exception(error: BaseException) -> Fault:

@@ -41,6 +41,8 @@ def plain_reader() -> Callable[[Any], PlainDelta | None]:
 
     def read(payload: Any) -> PlainDelta | None:
         nonlocal misses
+        if type(payload) is not bytes:
+            return None
         if payload[:start] == head and payload[end:] == tail:
             try:
                 text = _string(payload[first:last])

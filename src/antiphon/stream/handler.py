@@ -6,7 +6,6 @@ failed, and they close it however they are left.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import (
     AsyncGenerator,
@@ -19,7 +18,6 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
-from copy import deepcopy
 from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
 
 from antiphon.errors import BadInput, SourceError, StrictError
@@ -27,7 +25,7 @@ from antiphon.ids import IdsChoice, choose_ids
 from antiphon.profile import DEFAULT, REASONING_FIELDS, Profile, load_profile
 
 from .assemble import STRICT_CODES, Assembler
-from .chunk import PlainDelta, plain, plain_object
+from .chunk import PlainDelta, copied, plain, plain_object
 from .deltas import Delta
 from .emit import EventStyle, make_emitter
 from .faults import SERVER_ERROR, Fault, fault_of_exception, redact
@@ -35,7 +33,6 @@ from .form import plain_reader
 from .normalize import Normalizer
 from .sse import DONE, Message, SSEDecoder, SSEMessage
 
-log = logging.getLogger("antiphon")
 T = TypeVar("T")
 MAX_WARNINGS = 100  # a stream that is odd in each chunk fills no memory
 
@@ -144,7 +141,8 @@ class ChatCmplStreamHandler:
     @property
     def final(self) -> dict[str, Any] | None:
         """The final response as a dict of its own, whatever the style of the events; None before the end."""
-        return deepcopy(self._assembler.final)
+        final: dict[str, Any] | None = copied(self._assembler.final)
+        return final
 
     @property
     def response(self) -> Any:
@@ -205,8 +203,10 @@ class ChatCmplStreamHandler:
         self._assembler.feed(deltas)
         if self._assembler.ending is not None:
             self._note_end(None)
-        elif self._plain is _never and self._normalizer.reads_plain:
+        elif self._normalizer.reads_plain:
             self._plain, self._plain_json = plain_object, self._read_plain
+        else:
+            self._plain = self._plain_json = _never
 
     def _read(self, message: Message, position: int) -> None:
         """Take one SSE message. Nothing after `[DONE]` or an error is read."""
@@ -272,7 +272,9 @@ class ChatCmplStreamHandler:
             self._assembler.faults.append(Fault(SERVER_ERROR, message))
         if len(self.warnings) < MAX_WARNINGS:
             self.warnings.append((code, self._chunk, message))
-            log.warning("%s: %s", code, redact(message))
+            import logging  # costs 5 ms, and most streams have nothing to warn of
+
+            logging.getLogger("antiphon").warning("%s: %s", code, redact(message))
 
 
 class OpenAIChatCmplStreamHandler(ChatCmplStreamHandler):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from io import StringIO
 from typing import Any, Literal, TypeAlias
 
 from .calls import Call
@@ -37,7 +37,7 @@ class _Open:
         self.emitter.emit("response.output_item.added", output_index=self.output_index, item=item)
 
     def done(self, **item: Any) -> Item:
-        self.emitter.emit("response.output_item.done", output_index=self.output_index, item=deepcopy(item))
+        self.emitter.emit("response.output_item.done", output_index=self.output_index, item=item)
         return item
 
     def at(self, **place: Any) -> dict[str, Any]:
@@ -52,20 +52,20 @@ class OpenPart:
         self.kind: PartKind = kind
         self.annotations: list[Json] = []
         self._logprobs: list[Json] = []
-        self._pieces: list[str] = []
+        self._said = StringIO(newline="")
         self._place = message.at(content_index=content_index)
         self._emitter = message.emitter
         self._emitter.emit("response.content_part.added", **self._place, part=self._part("", [], []))
         self._delta = delta
         of_text: dict[str, Any] = {"logprobs": []} if kind == "output_text" else {}
-        self.write = self._emitter.writer(delta, self._pieces.append, **self._place, **of_text)
+        self.write = self._emitter.writer(delta, self._said.write, **self._place, **of_text)
 
     def extend(self, text: str, logprobs: Sequence[Json] = ()) -> None:
         """Take a piece of text, never empty."""
         if logprobs:
-            self._pieces.append(text)
+            self._said.write(text)
             self._logprobs.extend(logprobs)
-            self._emitter.emit(self._delta, **self._place, delta=text, logprobs=deepcopy(list(logprobs)))
+            self._emitter.emit(self._delta, **self._place, delta=text, logprobs=list(logprobs))
         else:
             self._emitter.keep(self.write(text))
 
@@ -75,16 +75,16 @@ class OpenPart:
             "response.output_text.annotation.added",
             **self._place,
             annotation_index=len(self.annotations),
-            annotation=deepcopy(dict(annotation)),
+            annotation=annotation,
         )
         self.annotations.append(annotation)
 
     def close(self) -> dict[str, Any]:
         """Say that the part is done, and return it as it stands in the item."""
-        text = "".join(self._pieces)
-        of_text = {"logprobs": deepcopy(self._logprobs)} if self.kind == "output_text" else {}
+        text = self._said.getvalue()
+        of_text = {"logprobs": self._logprobs} if self.kind == "output_text" else {}
         self._emitter.emit(self._done, **self._place, **{self._field: text}, **of_text)
-        part = self._part(text, deepcopy(self.annotations), [])
+        part = self._part(text, self.annotations, [])
         self._emitter.emit("response.content_part.done", **self._place, part=part)
         return self._part(text, self.annotations, self._logprobs)
 
@@ -125,7 +125,7 @@ class OpenReasoning(_Open):
     def __init__(self, emitter: Emitter, output_index: int, item_id: str, form: ReasoningForm) -> None:
         super().__init__(emitter, output_index, item_id)
         self._form = form
-        self._pieces: list[str] = []
+        self._said = StringIO(newline="")
         self._details: list[dict[str, Any]] = []
         self.write: Writer | None = None  # of the part, once it is open
         content: Item = {"content": []} if form.as_content else {}
@@ -139,17 +139,17 @@ class OpenReasoning(_Open):
             return
         if self.write is None:
             self.emitter.emit(self._form.part_added, **self._place(), part={"type": self._form.part, "text": ""})
-            self.write = self.emitter.writer(self._form.delta, self._pieces.append, **self._place())
+            self.write = self.emitter.writer(self._form.delta, self._said.write, **self._place())
         self.emitter.keep(self.write(text))
 
     def close(self, status: Status) -> Item:
         """Close the item. Reasoning has no status."""
         parts: list[dict[str, Any]] = []
         if self.write is not None:
-            text = "".join(self._pieces)
+            text = self._said.getvalue()
             parts = [{"type": self._form.part, "text": text}]
             self.emitter.emit(self._form.done, **self._place(), text=text)
-            self.emitter.emit(self._form.part_done, **self._place(), part=dict(parts[0]))
+            self.emitter.emit(self._form.part_done, **self._place(), part=parts[0])
         content = {"content": parts} if self._form.as_content else {}
         summary = [] if self._form.as_content else parts
         return self.done(id=self.item_id, type="reasoning", summary=summary, **content, **self._replay())
@@ -202,10 +202,8 @@ class OpenCall(_Open):
 
     def flush(self) -> None:
         """Say what the call was given and has not said. A lone `{}` waits: more may come instead."""
-        pieces = self.call.pieces
-        if len(pieces) == 1 and pieces[0] == "{}" and self.call.kind == "function":
-            return
-        self._say_all()
+        if self.call.begun and not self.call.waits:
+            self._say_all()
 
     def _say_all(self) -> None:
         pieces = self.call.pieces

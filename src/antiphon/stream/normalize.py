@@ -35,6 +35,7 @@ from .deltas import (
     UsageDelta,
 )
 from .faults import error_in
+from .halves import Halves
 
 Warn: TypeAlias = Callable[[str, str], None]
 Fields: TypeAlias = Mapping[str, Any]
@@ -61,11 +62,12 @@ class Normalizer:
         self._said: dict[str, Any] = {}
         self._tool_calls = False
         self._citations: Any = None
+        self._halves = Halves()
 
     @property
     def reads_plain(self) -> bool:
         """Whether a plain chunk needs nothing of what is here: content came, and the profile has no quirks."""
-        return self._opened and self._plain
+        return self._opened and self._plain and not self._halves.held
 
     def feed(self, chunk: Any) -> Sequence[Delta] | None:
         """Return the deltas of `chunk`, an SDK's object, a mapping or JSON text; None where it is no object."""
@@ -88,7 +90,7 @@ class Normalizer:
 
     def finish(self) -> Sequence[Delta]:
         """Return what the quirks kept back."""
-        deltas: list[Delta] = []
+        deltas = list(self._through(self._halves.finish(), 0))
         for place, quirk in enumerate(self._quirks):
             deltas.extend(self._through(quirk.finish(), place + 1))
         return deltas
@@ -192,6 +194,7 @@ class Normalizer:
         if reasoning:
             pieces = _without_repeats(pieces, reasoning[0].text)
         said.extend(self._with_logprobs(pieces, said, fields(choice.get("logprobs"))))
+        said = [whole for one in said if (whole := self._halves.mend(one)) is not None]
         self._opened = self._opened or bool(said)
         said.extend(self._annotations(message))
         said.extend(MediaDelta(key, plain(message[key])) for key in MEDIA_FIELDS if message.get(key))

@@ -7,7 +7,6 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 
 from antiphon.errors import BadInput
@@ -61,7 +60,7 @@ class Snapshots:
         self.model = self.model or model
 
     def make(self, status: str, **fields: Any) -> dict[str, Any]:
-        """Return a snapshot of its own, with `fields` over the defaults (no output, no usage, no error)."""
+        """Return a snapshot, which shares the echo with all others, with `fields` over the defaults (no output, no usage, no error)."""
         return {
             **self._head,
             "completed_at": None,
@@ -71,7 +70,7 @@ class Snapshots:
             "model": self.model,
             "output": [],
             "usage": None,
-            **deepcopy(self._echo),
+            **self._echo,
             **fields,
         }
 

@@ -1,0 +1,58 @@
+"""`antiphon explain`: what a rule says, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from antiphon.errors import BadInput
+
+if TYPE_CHECKING:
+    from antiphon_conformance import Rule
+
+
+def explain(
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its code or name, such as ITM001.", show_default=False)],
+) -> None:
+    """Explain a rule: its text, how strong it is, what it rests on, and who breaks."""
+    from antiphon_conformance import find
+
+    found = find(rule)
+    if found is None:
+        raise BadInput(f"no rule is called {rule!r}{_near(rule)}")
+    for line in _lines(found):
+        typer.echo(line)
+
+
+def _near(wanted: str) -> str:
+    """Return a hint at codes and names that are close to `wanted`, or at the areas there are."""
+    from difflib import get_close_matches
+
+    from antiphon_conformance import all_rules
+
+    names = {name.casefold(): one for one in all_rules() for name in (one.code, one.name)}
+    close = [names[name] for name in get_close_matches(wanted.casefold(), names, n=4, cutoff=0.5)]
+    if close:
+        return "; close to it are " + ", ".join(dict.fromkeys(f"{one.code} {one.name}" for one in close))
+    return "; the areas are " + ", ".join(dict.fromkeys(one.code[:3] for one in all_rules()))
+
+
+def _lines(rule: Rule) -> Iterator[str]:
+    from textwrap import fill
+
+    from antiphon_conformance import Client
+
+    yield f"{rule.code} {rule.name}"
+    yield f"{rule.level.value}, since {rule.since}"
+    yield f"\n{fill(rule.text, 100, break_long_words=False, break_on_hyphens=False)}"
+    if rule.needs:
+        yield "\nNot applicable where " + ", or ".join(need.value for need in rule.needs)
+    yield "\nRests on"
+    yield from (f"  {source}" for source in rule.sources)
+    clients = [source for source in rule.sources if isinstance(source, Client)]
+    if clients or rule.broken_by:
+        yield "\nWho breaks"
+        yield from (f"  {client.name}, where the rule is not kept: {client.place}" for client in clients)
+        yield from (f"  a server that does not keep it: {one}" for one in rule.broken_by)

@@ -1,0 +1,67 @@
+"""Reads a stream from a file or standard input, for the commands: server-sent events, JSON lines, or a JSON list."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from antiphon.errors import BadInput
+from antiphon.stream.sse import SSEDecoder, SSEMessage, open_format
+
+DONE = b"[DONE]"
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was in the input: the values in order, a payload that is no JSON as its text; and whether `[DONE]` came."""
+
+    values: list[Any] = field(default_factory=list[Any])
+    done: bool = False
+
+    def take(self, payload: bytes) -> None:
+        """Take one payload."""
+        if payload.strip() == DONE:
+            self.done = True
+            return
+        text = payload.decode("utf-8", "replace")
+        try:
+            self.values.append(json.loads(text))
+        except (ValueError, RecursionError):
+            self.values.append(text)
+
+
+def read(file: str) -> Reading:
+    """Return what is in `file`; - is standard input. Raises BadInput where it cannot be read, or is none of the three
+    formats."""
+    format, pieces = open_format((read_bytes(file),))
+    reading = Reading()
+    if format == "json":
+        reading.values = _document(file, b"".join(pieces))
+        return reading
+    decoder = SSEDecoder()
+    messages = [message for piece in pieces for message in decoder.feed(piece)]
+    for message in [*messages, *decoder.finish()]:
+        reading.take(message.data if isinstance(message, SSEMessage) else message)
+    return reading
+
+
+def read_bytes(file: str) -> bytes:
+    """Return the bytes in `file`; - is standard input. Raises BadInput."""
+    if file == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as problem:
+        raise BadInput(f"cannot read {file}: {problem.strerror}; give a file, or - for standard input") from None
+
+
+def _document(file: str, text: bytes) -> list[Any]:
+    """Return the values in a JSON document: those of a list, or the one."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise BadInput(f"{file} is no JSON document: {problem}") from None
+    return value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,67 @@
+"""Reads what may be anything: events and chunks as dicts, fields as what they should be.
+
+Whatever has the wrong type reads as missing; that it is wrong is SCH001's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias, cast
+
+Json: TypeAlias = dict[str, Any]
+
+
+def plain(value: object) -> Json | None:
+    """Return an event or chunk as a dict, or None where it is no object.
+
+    A mapping is taken as it is, a model object by its `model_dump`, with the fields that were set.
+    """
+    if isinstance(value, Mapping):
+        held: Mapping[Any, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return {key: one for key, one in held.items() if isinstance(key, str)}
+    dump = getattr(value, "model_dump", None)
+    if not callable(dump) or isinstance(value, type):
+        return None
+    for options in ({"mode": "json", "by_alias": True, "exclude_unset": True, "warnings": False}, {}):
+        try:
+            dumped: object = dump(**options)
+        except (TypeError, ValueError, AttributeError):
+            continue
+        return cast("Json", dumped) if isinstance(dumped, dict) else None
+    return None
+
+
+def plain_all(values: Iterable[object]) -> list[Json | None]:
+    """Return `values`, each as `plain` has it."""
+    return [plain(value) for value in values]
+
+
+def text(value: object) -> str:
+    """Return a string, "" for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def number(value: object) -> int | None:
+    """Return a whole number, None for anything else; True is no number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def mapping(value: object) -> Json:
+    """Return a dict, an empty one for anything else."""
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def listed(value: object) -> list[Any]:
+    """Return a list, an empty one for anything else."""
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def mappings(value: object) -> list[Json]:
+    """Return the dicts in a list."""
+    return [cast("Json", one) for one in listed(value) if isinstance(one, dict)]
+
+
+def quoted(value: object, limit: int = 60) -> str:
+    """Return `value` as a message shows it: short, on one line."""
+    shown = repr(value)
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"

@@ -1,0 +1,150 @@
+"""CAL: function calls and custom tool calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Literal
+
+from antiphon_conformance.events import CALLS, FAMILIES
+from antiphon_conformance.evidence import CALL, CUSTOM, CUT_CALL, NO_ARGUMENTS, PARALLEL, REASONING_CALL, sdk, types
+from antiphon_conformance.read import mapping, quoted, text
+from antiphon_conformance.rule import Client, Found, Level, as_found, folded, rule
+from antiphon_conformance.trace import Trace
+from antiphon_conformance.walk import Item, Part
+
+
+def calls_of(trace: Trace) -> Iterator[tuple[Item, Part | None]]:
+    """Yield the calls, each with its arguments or input, None where no event is about them."""
+    for item in trace.items:
+        if item.type in CALLS:
+            own = (part for part in item.parts.values() if part.family and FAMILIES[part.family].table == "bare")
+            yield item, next(own, None)
+
+
+@rule(
+    "CAL001",
+    "arguments-done-is-the-deltas",
+    Level.MUST,
+    since="1.0",
+    sources=(CALL, PARALLEL, CUSTOM),
+)
+def arguments_done_is_the_deltas(trace: Trace) -> Iterator[Found]:
+    """A call has one `function_call_arguments.done` (or `custom_tool_call_input.done`) before it is done, with the
+    deltas joined; and the done item has the same."""
+    told: set[int] = set()
+    for breaches in trace.illegal("CAL001"):
+        told.update(breach.about for breach in breaches)
+        yield from as_found(breaches)
+    for item, part in calls_of(trace):
+        if part is not None and part.whole and part.done_text is not None and item.first_at not in told:
+            yield from _unlike(item, part)
+
+
+def _unlike(item: Item, part: Part) -> Iterator[Found]:
+    """Yield where the deltas, the done event and the done item differ, once."""
+    joined, done = part.joined, part.done_text
+    held = mapping(item.done).get(FAMILIES[part.family].text)
+    if joined != done:
+        yield Found(part.text_done_at, f"the deltas of {item.label()} are {quoted(joined)}, its done is {quoted(done)}")
+    elif item.done is not None and held != done:
+        yield Found(item.done_at, f"{item.label()} is done with {quoted(held)}, where {quoted(done)} came")
+
+
+@rule(
+    "CAL002",
+    "name-and-call-id-known-at-added",
+    Level.MUST,
+    since="1.0",
+    sources=(CALL, PARALLEL, CUSTOM),
+)
+def name_and_call_id_known_at_added(trace: Trace) -> Iterator[Found]:
+    """An added call has a `name` and a `call_id`, neither of them empty."""
+    for item, _ in calls_of(trace):
+        missing = [key for key in ("name", "call_id") if not text(mapping(item.added).get(key))]
+        if item.added is not None and missing:
+            yield Found(item.added_at, f"{item.label()} is added without {' and '.join(missing)}")
+
+
+@rule(
+    "CAL003",
+    "calls-stay-apart",
+    Level.MUST,
+    since="1.0",
+    sources=(PARALLEL, sdk("adds each delta to the call at its output_index, so that mixed calls cannot be parsed")),
+)
+def calls_stay_apart(trace: Trace) -> Iterator[Found]:
+    """A fragment of arguments names one call by index and id, and no call holds the arguments of two."""
+    for item, part in calls_of(trace):
+        yield from folded(Found(at, message) for at, code, message in item.misfits if code == "CAL003")
+        arguments = text(item.said.get("arguments")) or (part.joined if part is not None else "")
+        if _json(arguments) == "several" and not _sent_so(trace, arguments):
+            yield Found(
+                item.done_at or item.first_at, f"{item.label()} holds more than one JSON text: {quoted(arguments)}"
+            )
+
+
+def _sent_so(trace: Trace, arguments: str) -> bool:
+    """Whether the chunks have one call with just these arguments, or leave open which call has what."""
+    return trace.said is not None and (
+        trace.said.unclear or any(call.arguments == arguments for call in trace.said.calls)
+    )
+
+
+@rule(
+    "CAL004",
+    "arguments-parse",
+    Level.SHOULD,
+    since="1.0",
+    sources=(CALL, PARALLEL, types("ResponseFunctionToolCall.arguments")),
+)
+def arguments_parse(trace: Trace) -> Iterator[Found]:
+    """The arguments of a completed function call are JSON."""
+    for item, _ in calls_of(trace):
+        done = mapping(item.done)
+        arguments = text(done.get("arguments"))
+        if done.get("status") == "completed" and arguments and _json(arguments) == "none":
+            yield Found(item.done_at, f"the arguments of {item.label()} are no JSON: {quoted(arguments)}")
+
+
+@rule(
+    "CAL005",
+    "no-arguments-is-an-empty-object",
+    Level.MUST,
+    since="1.0",
+    sources=(NO_ARGUMENTS, Client("openai-agents", "tool.invoke parses the arguments as a JSON object")),
+)
+def no_arguments_is_an_empty_object(trace: Trace) -> Iterator[Found]:
+    """A completed function call without arguments has the arguments `{}`."""
+    for item, _ in calls_of(trace):
+        done = mapping(item.done)
+        if done.get("status") == "completed" and done.get("arguments") == "":
+            yield Found(item.done_at, f"{item.label()} is completed with empty arguments")
+
+
+@rule(
+    "CAL006",
+    "arguments-in-items-of-their-kind",
+    Level.MUST,
+    since="1.0",
+    sources=(CALL, CUSTOM, CUT_CALL, REASONING_CALL),
+)
+def arguments_in_items_of_their_kind(trace: Trace) -> Iterator[Found]:
+    """`function_call_arguments.*` is about a `function_call`, `custom_tool_call_input.*` about a `custom_tool_call`."""
+    for item in trace.items:
+        for part in item.parts.values():
+            family = FAMILIES.get(part.family)
+            if family is not None and family.table == "bare" and item.type and item.type not in family.items:
+                yield Found(part.first_at, f"{part.family} is about {item.label()}")
+
+
+def _json(arguments: str) -> Literal["one", "several", "none"]:
+    """Return whether a text is one JSON value, several one after the other, or not JSON."""
+    if not arguments.strip():
+        return "none"
+    try:
+        _, end = json.JSONDecoder().raw_decode(arguments.lstrip())
+    except (ValueError, RecursionError):
+        return "none"
+    rest = arguments.lstrip()[end:].strip()
+    return "one" if not rest else "several" if rest[0] in '{["' else "none"

@@ -1,0 +1,303 @@
+"""The `antiphon` command: what it writes, its exit codes, and how it stands what others do wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from antiphon import __version__, accumulate, convert
+from antiphon.cli import app
+from antiphon.stream.sse import read_events
+
+Json = dict[str, Any]
+
+MAIN = [sys.executable, "-c", "from antiphon.cli import main; main()"]
+
+
+def chunk(finish_reason: str | None = None, **delta: Any) -> Json:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m-1", "choices": [choice]}
+
+
+CHUNKS = [chunk(content="Hel"), chunk(content="lo\u2028"), chunk("stop")]
+WHOLE = {
+    **CHUNKS[0],
+    "object": "chat.completion",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello\u2028"}, "finish_reason": "stop"}],
+}
+
+
+def lines(*held: Any) -> str:
+    return "".join(one if isinstance(one, str) else json.dumps(one) + "\n" for one in held)
+
+
+def sse(*held: Any) -> str:
+    return "".join(f"data: {one if isinstance(one, str) else json.dumps(one)}\n\n" for one in held)
+
+
+def run(*arguments: str, given: str | bytes = b"") -> Result:
+    return CliRunner().invoke(app, list(arguments), input=given, env={"COLUMNS": "80", "TERM": "dumb"})
+
+
+def events_of(result: Result) -> list[Json]:
+    return list(read_events(result.stdout_bytes))
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"antiphon {__version__}\n"
+
+
+def test_help_lists_the_commands() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "Convert Chat Completions chunks to Responses events." in result.stdout
+
+
+def test_help_of_convert_says_how_to_go_on() -> None:
+    result = run("convert", "--help")
+    assert result.exit_code == 0
+    for word in ("--format", "--profile", "--reasoning", "--strict", "--request", "--counted", "--output", "--pretty"):
+        assert word in result.stdout
+    assert "Exits 0" in result.stdout
+
+
+INPUTS: dict[str, str] = {
+    "SSE": sse(*CHUNKS, "[DONE]"),
+    "SSE without its end": sse(*CHUNKS).rstrip(),
+    "SSE without blank lines": sse(*CHUNKS).replace("\n\n", "\n"),
+    "JSON lines": lines(*CHUNKS),
+    "JSON lines without the last line end": lines(*CHUNKS).rstrip(),
+    "a list of chunks": json.dumps(CHUNKS, indent=2),
+}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_every_form_of_input_gives_the_events_of_convert(name: str) -> None:
+    expected = list(convert(CHUNKS, events="dict", ids="counted", created_at=0))
+    for format in ("jsonl", "sse"):
+        result = run("convert", "-", "--counted", "--format", format, given=INPUTS[name])
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert events_of(result) == expected
+        assert len(result.stdout.split("\n")) == (len(expected) * (1 if format == "jsonl" else 3)) + 1
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_whole_completion_gives_the_same_response(indent: int | None) -> None:
+    result = run("convert", "-", "--counted", given=json.dumps(WHOLE, indent=indent))
+    streamed = run("convert", "-", "--counted", given=lines(*CHUNKS))
+    assert result.exit_code == 0
+    assert accumulate(events_of(result)) == accumulate(events_of(streamed))
+
+
+# name -> (input, exit code, status of the response, what standard error says)
+ENDINGS: dict[str, tuple[str, int, str, str]] = {
+    "completed": (lines(*CHUNKS), 0, "completed", ""),
+    "incomplete": (lines(CHUNKS[0], chunk("length")), 0, "incomplete", "incomplete: max_output_tokens"),
+    "cut": (lines(CHUNKS[0]), 1, "failed", "finish_reason"),
+    "nothing": ("", 1, "failed", "the response ended failed"),
+    "an error": (lines({"error": {"message": "slow down", "code": 429}}), 1, "failed", "rate_limit_exceeded"),
+    "an error body": (json.dumps({"error": {"message": "no"}}, indent=1), 1, "failed", "no"),
+    "a broken line": (lines(CHUNKS[0], '{"choices\n', CHUNKS[2]), 1, "failed", "line 2"),
+    "a broken first line": (lines('{"choices\n', *CHUNKS), 1, "failed", "line 1"),
+    "a line that is no JSON": (lines(CHUNKS[0], "what is this\n", CHUNKS[2]), 1, "failed", "line 2"),
+    "a first line that is no JSON": (lines("what is this\n", *CHUNKS), 1, "failed", "line 1"),
+    "a broken SSE line": (sse(CHUNKS[0], '{"choices', CHUNKS[2]), 1, "failed", "line 3"),
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_ending(name: str) -> None:
+    given, code, status, said = ENDINGS[name]
+    result = run("convert", "-", given=given)
+    assert (result.exit_code, accumulate(events_of(result))["status"]) == (code, status)
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_options_reach_the_handler(tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text('{"model": "asked-for", "instructions": "be brief"}')
+    given = lines(chunk(reasoning_content="hm"), *CHUNKS)
+    result = run("convert", "-", "--request", str(request), "--reasoning", "text", "--profile", "default", given=given)
+    response = accumulate(events_of(result))
+    assert (response["model"], response["instructions"]) == ("asked-for", "be brief")
+    assert response["output"][0]["content"][0]["type"] == "reasoning_text"
+
+
+def test_strict_fails_on_what_is_else_warned_of() -> None:
+    given = lines(chunk(content="Hi", audio={"id": "a", "data": "AA=="}), chunk("stop"))
+    tolerant, strict = run("convert", "-", given=given), run("convert", "-", "--strict", given=given)
+    assert (tolerant.exit_code, strict.exit_code) == (0, 1)
+    assert "audio" in tolerant.stderr
+
+
+# arguments, input, what the message says
+BAD_USE: dict[str, tuple[list[str], str, str]] = {
+    "no file": (["convert"], "", "Missing argument"),
+    "a file that is not there": (["convert", "no-such-file"], "", "cannot read no-such-file: No such file"),
+    "a folder": (["convert", "."], "", "cannot read .: Is a directory"),
+    "no such option": (["convert", "-", "--colour"], "", "--colour"),
+    "no such format": (["convert", "-", "--format", "xml"], "", "jsonl"),
+    "no such profile": (["convert", "-", "--profile", "no-such"], lines(*CHUNKS), "no profile is called 'no-such'"),
+    "no such command": (["no-such-command"], "", "no-such-command"),
+    "not a stream": (["convert", "-"], "hello\n", "begins with 'hello', which is neither server-sent events"),
+    "not text": (["convert", "-"], "\x00\x01\x02", "neither server-sent events"),
+    "another list": (["convert", "-"], "[\n1]", "takes a chat completion, a list of chunks"),
+    "events": (["convert", "-"], lines({"type": "response.created"}), "the input holds Responses events"),
+    "a request that is not there": (["convert", "-", "--request", "no-such"], "", "--request: cannot read no-such"),
+    "an output that cannot be": (["convert", "-", "--output", "no/such/folder"], "", "--output: cannot write"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_USE)
+def test_bad_use_is_one_clear_message(name: str) -> None:
+    arguments, given, said = BAD_USE[name]
+    result = run(*arguments, given=given)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr.replace("\n", " ")
+    assert "Traceback" not in result.stderr
+
+
+def test_a_request_that_is_no_object(tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text("[1]")
+    result = run("convert", "-", "--request", str(request))
+    assert result.exit_code == 2
+    assert "is not a JSON object" in result.stderr
+
+
+def test_output_takes_the_place_of_the_file(tmp_path: Path) -> None:
+    source, target = tmp_path / "chunks.jsonl", tmp_path / "events.jsonl"
+    source.write_text(lines(*CHUNKS))
+    target.write_text("old")
+    result = run("convert", str(source), "--counted", "--output", str(target))
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert list(read_events(target.read_bytes())) == list(convert(CHUNKS, events="dict", ids="counted", created_at=0))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["chunks.jsonl", "events.jsonl"]
+
+
+def test_output_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "events.jsonl"
+    target.write_text("old")
+    assert run("convert", "-", "-o", str(target), given="hello\n").exit_code == 2
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_output_may_be_the_input(tmp_path: Path) -> None:
+    file = tmp_path / "stream"
+    file.write_text(sse(*CHUNKS))
+    assert run("convert", str(file), "-o", str(file)).exit_code == 0
+    assert accumulate(read_events(file.read_bytes()))["status"] == "completed"
+
+
+def test_output_to_what_is_no_plain_file() -> None:
+    assert run("convert", "-", "-o", os.devnull, given=lines(*CHUNKS)).exit_code == 0
+    assert Path(os.devnull).is_char_device()
+
+
+def test_pretty_shows_the_picture_and_no_json() -> None:
+    result = run("convert", "-", "--pretty", given=lines(*CHUNKS[:2], "what is this\n", chunk("stop")))
+    shown = [line.rstrip() for line in result.stdout.splitlines()]
+    assert result.exit_code == 1
+    assert shown[0].startswith("m-1 · ")
+    assert shown[1].startswith("0   message")
+    assert shown[2].startswith("0.0 └ output_text")
+    assert shown[2].endswith(r"Hello\u2028")
+    assert shown[3].startswith("! line-unreadable: line 3 is not a JSON object")
+    assert any(line.startswith("✗ failed: server_error") for line in shown)
+    assert "sequence_number" not in result.stdout
+    assert max(map(len, shown)) <= 80
+
+
+def test_pretty_and_output_together(tmp_path: Path) -> None:
+    target = tmp_path / "events.jsonl"
+    result = run("convert", "-", "--pretty", "-o", str(target), given=lines(*CHUNKS))
+    assert result.stdout.rstrip().endswith("✓ completed")
+    assert accumulate(read_events(target.read_bytes()))["status"] == "completed"
+
+
+def test_events_are_out_before_more_is_read() -> None:
+    with subprocess.Popen([*MAIN, "convert", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for place, text in enumerate(("a", "b", "c")):
+            process.stdin.write(sse(chunk(content=text)).encode())
+            process.stdin.flush()
+            said = [json.loads(process.stdout.readline()) for _ in range(5 if place == 0 else 1)]
+            assert (said[-1]["type"], said[-1]["delta"]) == ("response.output_text.delta", text)
+        process.stdin.close()
+        rest = process.stdout.read()
+    assert json.loads(rest.splitlines()[-1])["type"] == "response.failed"
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no broken pipes on Windows")
+def test_a_broken_pipe_ends_quietly(tmp_path: Path) -> None:
+    source = tmp_path / "chunks"
+    source.write_text(lines(*[chunk(content="word ")] * 20_000, chunk("stop")))
+    command = [*MAIN, "convert", str(source)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def joined_commands(folder: Path, **commands: str) -> dict[str, str]:
+    """Return an environment in which a package in `folder` joins `commands`, written as the bodies of modules."""
+    package = folder / "third_party-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1.0\n")
+    points = "".join(f"{name} = third_{name}:command\n" for name in commands)
+    (package / "entry_points.txt").write_text(f"[antiphon.commands]\n{points}")
+    for name, body in commands.items():
+        (folder / f"third_{name}.py").write_text(body)
+    return {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200", "NO_COLOR": "1"}
+
+
+def call(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run([*MAIN, *arguments], env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_commands_of_others_are_joined_and_broken_ones_explained(tmp_path: Path) -> None:
+    environment = joined_commands(
+        tmp_path,
+        good='def command(word: str, twice: bool = False) -> None:\n    """Say a word."""\n    print(word * (1 + twice))',
+        lost="import no_such_module_anywhere",
+        odd="command = 3",
+        convert="raise SystemExit(9)",
+    )
+    code, shown, _ = call(environment, "--help")
+    assert code == 0
+    assert "Say a word." in shown
+    assert "(cannot be loaded: ModuleNotFoundError: No module named 'no_such_module_anywhere')" in shown
+    assert "Convert Chat Completions chunks" in shown
+    assert call(environment, "good", "ha", "--twice") == (0, "haha\n", "")
+    for name in ("lost", "odd"):
+        code, shown, said = call(environment, name, "--any", "thing")
+        assert (code, shown) == (2, "")
+        assert f"the command {name!r} (third_{name}:command) cannot be loaded: " in said
+        assert "Traceback" not in said
+
+
+def test_a_command_loads_neither_the_others_nor_openai(tmp_path: Path) -> None:
+    environment = joined_commands(tmp_path, other="raise SystemExit(9)")
+    source = tmp_path / "chunks"
+    source.write_text(lines(*CHUNKS))
+    program = (
+        "import sys; sys.argv = ['antiphon', 'convert', sys.argv[1]]\n"
+        "from antiphon.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: sys.exit(end.code or ('openai' in sys.modules and 'openai was imported'))\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(source)], env=environment, check=True, capture_output=True)
