@@ -24,8 +24,8 @@ def check(
     """Return what the rules say about `events`, which are dicts, model objects, or both. Never raises for what they
     hold.
 
-    `chunks` are the Chat Completions chunks that the events were made of, and `done` says whether `[DONE]` came after
-    them; `request` are the create params. Without them the rules that need them are not applicable. `profile` is the
+    `chunks` are all the Chat Completions chunks that the events were made of; their source is taken to have ended by
+    itself, and `done` says whether with `[DONE]`. `request` are the create params. Without them the rules that need them are not applicable. `profile` is the
     one that the events were made with. `starting_after` is the number after which a resumed stream begins.
     """
     trace = Trace(

@@ -57,6 +57,7 @@ class Trace:
             self._at.setdefault(kind, []).append(at)
         self._by_index: dict[int | None, list[Item]] = {}
         self._by_id: dict[str, list[Item]] = {}
+        self._exact: dict[tuple[int | None, str], Item] = {}
         self._response = Walk("response", State.RESUMED if self.resumed else State.START)
         self._still_open: set[int] = set()
         self._walk()
@@ -134,11 +135,11 @@ class Trace:
     def _late(self, at: int, place: Place) -> bool:
         """Whether this is the done of an item that was open at the terminal event: ITM006 says so."""
         event = self.events[at]
-        return place.role == "done" and id(self._find(at, place, event)) in self._still_open
+        return place.role == "done" and id(self._find(place, event)) in self._still_open
 
     def _step_item(self, at: int, place: Place) -> None:
         event = self.events[at]
-        item = self._find(at, place, event) or self._new(at, place, event)
+        item = self._find(place, event) or self._new(at, place, event)
         unfit = self._fit(at, place, item)
         role = place.role if place.about == "item" else "event"
         part = self._part(at, place, item, event) if place.about == "part" else None
@@ -163,15 +164,15 @@ class Trace:
 
     # Items
 
-    def _find(self, at: int, place: Place, event: Json) -> Item | None:
+    def _find(self, place: Place, event: Json) -> Item | None:
         """Return the item that an event is about: by index and id, else by what fits one that is open."""
         index, name = number(event.get("output_index")), _id_of(place, event)
         here, named = self._by_index.get(index, []), self._by_id.get(name, []) if name else []
-        exact = [item for item in here if item.id == name or not name]
-        if exact:
-            return exact[-1]
+        exact = self._exact.get((index, name)) if name else here[-1] if here else None
+        if exact is not None:
+            return exact
         if place.role == "added" and place.about == "item":
-            return next((item for item in here if not item.announced), None)
+            return here[-1] if here and not here[-1].announced else None
         candidates = [*named[-1:], *here[-1:]]
         return next((item for item in reversed(candidates) if item.open), candidates[-1] if candidates else None)
 
@@ -179,9 +180,14 @@ class Trace:
         index, name = number(event.get("output_index")), _id_of(place, event)
         item = Item(index, name, Walk("item", State.RESUMED if self.resumed else State.UNSEEN), at)
         self.items.append(item)
+        self._place(item, index, name)
+        return item
+
+    def _place(self, item: Item, index: int | None, name: str) -> None:
+        """Let events find the item by this index and this id."""
         self._by_index.setdefault(index, []).append(item)
         self._by_id.setdefault(name, []).append(item)
-        return item
+        self._exact[index, name] = item
 
     def _fit(self, at: int, place: Place, item: Item) -> bool:
         """Keep where the index or id of an event is not that of its item, and return whether that is so.
@@ -192,16 +198,14 @@ class Trace:
         index, name = number(event.get("output_index")), _id_of(place, event)
         if item.output_index is None and index is not None:
             item.output_index = index
-            self._by_index.setdefault(index, []).append(item)
+            self._place(item, index, item.id)
         if index is not None and item.output_index is not None and index != item.output_index:
-            others = self._by_index.get(index, [])
-            crossed = place.family in FAMILIES and item.type in CALLS and any(one.type in CALLS for one in others)
+            crossed = _crossed(place, item, self._by_index.get(index, []))
             code = "ITM005" if place.role == "done" else "CAL003" if crossed else "ITM004"
             item.misfits.append((at, code, f"{item.label()} is at output_index {item.output_index}, not {index}"))
             return True
         if name and item.id and name != item.id and (place.about == "part" or place.role == "event"):
-            others = self._by_id.get(name, [])
-            crossed = place.family in FAMILIES and item.type in CALLS and any(one.type in CALLS for one in others)
+            crossed = _crossed(place, item, self._by_id.get(name, []))
             message = f"the item at output_index {index} is {item.label()}, not {name}"
             item.misfits.append((at, "CAL003" if crossed else "ITM004", message))
             return True
@@ -214,7 +218,7 @@ class Trace:
         name = text(mapping(item.added).get("id"))
         if item.id != name:
             item.id = name
-            self._by_id.setdefault(name, []).append(item)
+            self._place(item, item.output_index, name)
 
     def _close(self, at: int, item: Item, event: Json) -> None:
         if item.done_at is not None:
@@ -288,6 +292,11 @@ def _id_of(place: Place, event: Json) -> str:
     if place.about == "item" and place.role in ("added", "done"):
         return text(mapping(event.get("item")).get("id"))
     return text(event.get("item_id"))
+
+
+def _crossed(place: Place, item: Item, others: list[Item]) -> bool:
+    """Whether a fragment of one call's arguments names another call too."""
+    return place.family in FAMILIES and item.type in CALLS and any(one.type in CALLS for one in others[-1:])
 
 
 def _part_label(part: Part) -> str:

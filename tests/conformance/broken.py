@@ -117,7 +117,7 @@ FAILED = stream(message("a", status="incomplete"), ending="failed")
 
 SAYS_HELLO = (chunk(content="Hel"), chunk(content="lo"))
 STOPS = (*SAYS_HELLO, chunk("stop"), usage_chunk())
-HELLO = {"chunks": STOPS}
+HELLO: dict[str, Any] = {"chunks": STOPS}
 CALLING = (
     fragment(0, "call_0", "f", '{"a"'),
     fragment(0, arguments=":1}"),
@@ -151,7 +151,7 @@ def _as_text(held: Any) -> Any:
     type = str(held.get("type"))
     if type == "reasoning_text":
         return text_part(held["text"])
-    more = {"logprobs": []} if "reasoning_text" in type else {}
+    more: Event = {"logprobs": []} if "reasoning_text" in type else {}
     return {**held, **more, "type": type.replace("reasoning_text", "output_text")} if "type" in held else held
 
 

@@ -104,18 +104,18 @@ def test_the_oracle_reads_sums() -> None:
     assert [(one.id, one.name, one.arguments) for one in made.calls] == [("x", "f", '{"a":1}')]
 
 
-@pytest.mark.parametrize(
-    ("chunks", "done", "ending"),
-    [
-        ([], True, "failed"),
-        ([text("a")], False, "failed"),
-        ([text("a")], True, "completed"),
-        ([text("a"), {"choices": [], "usage": tokens(1, 1)}], False, "completed"),
-        ([{**text("a"), "usage": tokens(1, 1)}], False, "failed"),
-        ([end("stop"), end("length")], False, "max_output_tokens"),
-        ([end("SAFETY")], False, "content_filter"),
-    ],
-)
+ENDED: list[tuple[list[Json], bool, str]] = [
+    ([], True, "failed"),
+    ([text("a")], False, "failed"),
+    ([text("a")], True, "completed"),
+    ([text("a"), {"choices": [], "usage": tokens(1, 1)}], False, "completed"),
+    ([{**text("a"), "usage": tokens(1, 1)}], False, "failed"),
+    ([end("stop"), end("length")], False, "max_output_tokens"),
+    ([end("SAFETY")], False, "content_filter"),
+]
+
+
+@pytest.mark.parametrize(("chunks", "done", "ending"), ENDED)
 def test_the_oracle_knows_the_endings(chunks: list[Json], done: bool, ending: str) -> None:
     assert implied_ending(chunks, done) == ending
 

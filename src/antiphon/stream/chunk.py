@@ -13,9 +13,10 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from .deltas import CallDelta, Json, ReasoningDelta
+from .deltas import CallDelta, Json, ReasoningDelta, TextDelta
 
-PlainDelta: TypeAlias = str | CallDelta | ReasoningDelta  # a bare piece of text is a str
+# A bare piece of text is a str; one with log probabilities is a TextDelta.
+PlainDelta: TypeAlias = str | TextDelta | CallDelta | ReasoningDelta
 
 # Keys that mean something, beside the ones that a plain chunk may fill. A chunk that fills one of them is not plain.
 # What is set in an openai delta that holds text, calls or reasoning alone. (`construct` does not count extra fields.)
@@ -24,6 +25,7 @@ PLAIN_CALLS = frozenset({"tool_calls"})
 PLAIN_REASONING = frozenset({"content", "role", "reasoning_content", "reasoning"})
 CHUNK_KEYS = ("error", "usage", "x_groq", "citations")
 CHOICE_KEYS = ("finish_reason", "native_finish_reason", "logprobs", "usage", "error")
+LOGPROB_KEYS = ("refusal", "reasoning_content", "reasoning")
 CALL_KEYS = ("custom", "extra_content", "provider_specific_fields", "thought_signature")
 DELTA_KEYS = (
     "refusal",
@@ -137,6 +139,26 @@ def _json(text: str) -> Any:
         return None
 
 
+def entries(value: Any) -> tuple[dict[str, Any], ...]:
+    """Return log probabilities in the form of the Responses API; null `bytes` are the token's UTF-8."""
+    return tuple([_entry(fields(one)) for one in many(value)])
+
+
+def _entry(held: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_token(held), "top_logprobs": [_token(fields(top)) for top in many(held.get("top_logprobs"))]}
+
+
+def _token(held: Mapping[str, Any]) -> dict[str, Any]:
+    token, octets, logprob = held.get("token"), held.get("bytes"), held.get("logprob")
+    if type(token) is not str:
+        token = text_of(token)
+    return {
+        "token": token,
+        "logprob": float(logprob) if isinstance(logprob, int | float) else 0.0,
+        "bytes": list(octets) if isinstance(octets, list | tuple) else list(token.encode("utf-8", "replace")),  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    }
+
+
 def decode(payload: bytes | str) -> Json | None:
     """Return the JSON object in `payload`, or None where it holds none."""
     try:
@@ -159,8 +181,10 @@ def plain_object(chunk: Any) -> PlainDelta | None:
         if own["usage"] is not None or (chunk.__pydantic_extra__ and not _idle(chunk.__pydantic_extra__, CHUNK_KEYS)):
             return None
         own = choice.__dict__
-        if own["finish_reason"] or own["index"] or own["logprobs"] is not None:
+        if own["finish_reason"] or own["index"]:
             return None
+        if own["logprobs"] is not None:
+            return _plain_with_logprobs(own)
         if choice.__pydantic_extra__ and not _idle(choice.__pydantic_extra__, CHOICE_KEYS):
             return None
         delta = own["delta"]
@@ -176,6 +200,14 @@ def plain_object(chunk: Any) -> PlainDelta | None:
         return _plain_message({**delta.__dict__, **extra} if extra else delta.__dict__)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _plain_with_logprobs(choice: Mapping[str, Any]) -> TextDelta | None:
+    delta, logprobs = fields(choice["delta"]), fields(choice["logprobs"])
+    if not _idle(logprobs, LOGPROB_KEYS) or not logprobs.get("content"):
+        return None
+    text = _plain_message(delta)
+    return TextDelta(text, entries(logprobs["content"])) if isinstance(text, str) else None
 
 
 def _plain_mapping(chunk: Any) -> PlainDelta | None:
@@ -277,12 +309,32 @@ class _Delta(msgspec.Struct, frozen=True, gc=False):
     provider_specific_fields: None = None
 
 
+class _Token(msgspec.Struct, frozen=True, gc=False):
+    token: str
+    logprob: float
+    bytes: list[int]
+
+
+class _Entry(msgspec.Struct, frozen=True, gc=False):
+    token: str
+    logprob: float
+    bytes: list[int]
+    top_logprobs: list[_Token]
+
+
+class _Logprobs(msgspec.Struct, frozen=True, gc=False):
+    content: tuple[_Entry, ...]
+    refusal: None = None
+    reasoning_content: None = None
+    reasoning: None = None
+
+
 class _Choice(msgspec.Struct, frozen=True, gc=False):
     delta: _Delta
     index: Literal[0] = 0
     finish_reason: Literal[""] | None = None
     native_finish_reason: None = None
-    logprobs: None = None
+    logprobs: _Logprobs | None = None
     usage: None = None
     error: None = None
 
@@ -301,10 +353,14 @@ _decode_plain = msgspec.json.Decoder(_Chunk).decode
 def plain_json(payload: Any) -> PlainDelta | None:
     """Return the one delta of a plain chunk in JSON bytes; None where it is not plain (or no JSON, or not bytes)."""
     try:
-        delta = _decode_plain(payload).choices[0].delta
+        choice = _decode_plain(payload).choices[0]
     except (msgspec.DecodeError, RecursionError, TypeError):  # a ValidationError is a DecodeError
         return None
+    delta = choice.delta
     text, reasoning, other, calls = delta.content, delta.reasoning_content, delta.reasoning, delta.tool_calls
+    if choice.logprobs is not None:
+        only = text and not reasoning and not other and calls is None and choice.logprobs.content
+        return TextDelta(text or "", msgspec.to_builtins(choice.logprobs.content)) if only else None
     if text and not reasoning and not other and calls is None:
         return text
     if calls is not None:

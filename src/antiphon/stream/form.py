@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .chunk import PlainDelta, plain_json
-from .deltas import CallDelta, ReasoningDelta
+from .deltas import CallDelta, ReasoningDelta, TextDelta
 
 _STRING = re.compile(rb'"(?:content|reasoning_content|reasoning|arguments)": ?("(?:[^"\\]|\\.)*")')
 _TRIAL = "\x7e\u00e9\u2028"  # some text that no chunk has by chance
@@ -51,7 +51,7 @@ def plain_reader() -> Callable[[Any], PlainDelta | None]:
             if text:
                 return make(text)
         delta = plain_json(payload)
-        if delta is not None:
+        if delta is not None and type(delta) is not TextDelta:
             misses += 1
             if misses <= _PATIENCE or misses % _SELDOM == 0:
                 learn(payload, delta)
@@ -92,7 +92,7 @@ def _text(delta: PlainDelta) -> str:
     match delta:
         case str():
             return delta
-        case CallDelta(arguments=text) | ReasoningDelta(text=text):
+        case CallDelta(arguments=text) | ReasoningDelta(text=text) | TextDelta(text=text):
             return text
 
 

@@ -11,6 +11,7 @@ from antiphon.usage import responses_usage
 from .chunk import (
     arguments_of,
     decode,
+    entries,
     fields,
     is_object,
     many,
@@ -238,7 +239,7 @@ class Normalizer:
         if not logprobs:
             yield from pieces
             return
-        of_content = tuple(_entries(logprobs.get("content")))
+        of_content = entries(logprobs.get("content"))
         texts = [piece for piece in pieces if isinstance(piece, TextDelta)]
         for piece in pieces:
             last = bool(texts) and piece is texts[-1]
@@ -246,9 +247,9 @@ class Normalizer:
         if of_content and not texts:
             yield LogprobsDelta(_owner([*before, *pieces]), of_content)
         for key, kind in OTHER_LOGPROBS.items():
-            entries = tuple(_entries(logprobs.get(key)))
-            if entries:
-                yield LogprobsDelta(kind, entries)
+            others = entries(logprobs.get(key))
+            if others:
+                yield LogprobsDelta(kind, others)
 
     def _annotations(self, holder: Fields) -> Iterable[AnnotationDelta]:
         """Yield annotations: typed ones, flat `citations` with their `search_results`, LiteLLM's nested ones."""
@@ -338,22 +339,6 @@ def _call_extra(call: Fields, body: Fields) -> Json | None:
     if body is not call and body.get("provider_specific_fields"):
         found.setdefault("provider_specific_fields", plain(body["provider_specific_fields"]))
     return found or None
-
-
-def _entries(value: Any) -> Iterable[Json]:
-    """Yield log probabilities in the form of the Responses API; null `bytes` are the token's UTF-8."""
-    for one in many(value):
-        held = fields(one)
-        yield {**_entry(held), "top_logprobs": [_entry(fields(top)) for top in many(held.get("top_logprobs"))]}
-
-
-def _entry(held: Fields) -> dict[str, Any]:
-    token, octets, logprob = text_of(held.get("token")), held.get("bytes"), held.get("logprob")
-    return {
-        "token": token,
-        "bytes": list(octets) if isinstance(octets, list | tuple) else list(token.encode("utf-8", "replace")),  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        "logprob": float(logprob) if isinstance(logprob, int | float) else 0.0,
-    }
 
 
 def _annotation(held: Fields) -> Iterable[Json]:

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from openai import BaseModel
 from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import ValidationError
 
 from .emit import Emitter, Keep, Writer
 
@@ -52,7 +53,15 @@ class ObjectEmitter(Emitter):
         return write
 
     def response(self, snapshot: dict[str, Any]) -> Response:
-        return Response.construct(**snapshot)
+        try:
+            return Response.model_validate(snapshot)
+        except ValidationError:
+            return Response.construct(**snapshot)
 
     def _event(self, type: str, number: int, fields: dict[str, Any]) -> BaseModel:
-        return CLASSES[type].construct(type=type, sequence_number=number, **fields)
+        model = CLASSES[type]
+        event: dict[str, Any] = {"type": type, "sequence_number": number, **fields}
+        try:
+            return model.model_validate(event)
+        except ValidationError:  # a word that openai does not list, such as an error code: kept as it is
+            return model.construct(**event)

@@ -105,6 +105,8 @@ HEAD_KINDS = (
     kind("head with other instructions", "STR", edit("response.in_progress", "response.instructions", "Hum instead.")),
     kind("head with other metadata", "STR", edit("response.in_progress", "response.metadata", {"other": "1"})),
     kind("head with another tool_choice", "STR", edit("response.in_progress", "response.tool_choice", "required")),
+    kind("another temperature at the end", "STR", edit(TERMINALS, "response.temperature", 0.125), "SHOULD"),
+    kind("another tool_choice at the end", "STR", edit(TERMINALS, "response.tool_choice", "required"), "SHOULD"),
     kind("id changed in the head", "STR", edit("response.in_progress", "response.id", longer)),
     kind("id changed at the end", "STR", edit(TERMINALS, "response.id", longer)),
     kind(

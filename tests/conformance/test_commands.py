@@ -1,0 +1,163 @@
+"""`antiphon lint` and `antiphon explain`: what they read, what they print, and how they exit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from antiphon.cli import app
+from antiphon_conformance import SUITE_VERSION, all_rules
+
+from .broken import BROKEN, STOPS, TEXT, without
+from .building import call, chunk, message, stream
+
+BAD = without(TEXT, "response.in_progress")
+ODD = stream(call("f", '{"a":'))  # breaks a SHOULD only
+
+
+def run(*arguments: str, given: str = "") -> Result:
+    return CliRunner().invoke(app, list(arguments), input=given, env={"COLUMNS": "200", "TERM": "dumb"})
+
+
+def jsonl(values: Any) -> str:
+    return "".join(json.dumps(value) + "\n" for value in values)
+
+
+def sse(values: Any) -> str:
+    return "".join(f"event: {value.get('type', 'message')}\ndata: {json.dumps(value)}\n\n" for value in values)
+
+
+@pytest.mark.parametrize("written", [jsonl, sse, json.dumps], ids=["jsonl", "sse", "json"])
+def test_a_clean_stream_exits_0(written: Any) -> None:
+    result = run("lint", "-", given=written(TEXT))
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1].startswith(f"{len(TEXT)} events · ")
+    assert result.stdout.rstrip().endswith("clean")
+
+
+def test_a_finding_is_shown_with_the_events_around_it(tmp_path: Path) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_text(jsonl(BAD), encoding="utf-8")
+    result = run("lint", str(file))
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[:7] == [
+        f"STR001 created-then-in-progress   MUST   {file}",
+        "  event 1: `response.output_item.added` came when the response was created; allowed then: queued, in_progress",
+        "       0  created",
+        "  ▸    1  output_item.added   output 0  message",
+        "       2  content_part.added  output 0  content 0",
+        "  why: client openai-python: ResponseStreamState.accumulate_event raises where `response.created` is not first",
+        "  antiphon explain STR001",
+    ]
+    assert result.stdout.rstrip().endswith("1 MUST")
+
+
+def test_a_should_fails_only_when_strict() -> None:
+    assert run("lint", "-", given=jsonl(ODD)).exit_code == 0
+    assert "CAL004" in run("lint", "-", given=jsonl(ODD)).stdout
+    assert run("lint", "-", "--strict", given=jsonl(ODD)).exit_code == 1
+
+
+def test_all_names_the_rules_left_out() -> None:
+    assert "FTH001 not applicable: no chunks were given" in run("lint", "-", "--all", given=jsonl(TEXT)).stdout
+
+
+@pytest.mark.parametrize("given", ["", "\n\n", "data: [DONE]\n\n"])
+def test_nothing_to_look_at_exits_3(given: str) -> None:
+    result = run("lint", "-", given=given)
+    assert (result.exit_code, result.stdout) == (3, "0 events · nothing ran: there are no events\n")
+
+
+def test_chunks_are_compared(tmp_path: Path) -> None:
+    good, cut = tmp_path / "good.jsonl", tmp_path / "cut.sse"
+    good.write_text(jsonl(STOPS), encoding="utf-8")
+    cut.write_text(sse([chunk(content="Hello")]) + "data: [DONE]\n\n", encoding="utf-8")
+    assert run("lint", "-", "--chunks", str(good), given=jsonl(TEXT)).exit_code == 0
+    lost = run("lint", "-", "--chunks", str(good), given=jsonl(stream(message("Hel"))))
+    assert (lost.exit_code, "FTH001" in lost.stdout) == (1, True)
+    done = run("lint", "-", "--chunks", str(cut), given=jsonl(stream(message("Hello"), usage=None)))
+    assert done.exit_code == 0
+
+
+def test_a_resumed_stream_is_told_so() -> None:
+    rest = jsonl(TEXT[5:])
+    assert run("lint", "-", given=rest).exit_code == 1
+    assert run("lint", "-", "--starting-after", "4", given=rest).exit_code == 0
+
+
+def test_json_is_a_line_for_each_finding_and_one_that_sums_up() -> None:
+    result = run("lint", "-", "--json", given=jsonl(BAD))
+    first, last = map(json.loads, result.stdout.splitlines())
+    assert (first["finding"], first["level"], first["index"]) == ("STR001", "MUST", 1)
+    assert first["name"] == "created-then-in-progress"
+    assert (last["ok"], last["events"], last["findings"], last["suite"]) == (False, len(BAD), 1, SUITE_VERSION)
+    assert {*last["ran"], *last["not_applicable"]} == {rule.code for rule in all_rules()}
+    assert result.exit_code == 1
+
+
+def test_a_line_that_is_no_json_is_a_finding() -> None:
+    lines = jsonl(TEXT).splitlines(keepends=True)
+    result = run("lint", "-", given="".join([*lines[:4], "{oops\n", *lines[4:]]))
+    assert result.exit_code == 1
+    assert "event 4: the event is no object: '{oops'" in result.stdout
+
+
+@pytest.mark.parametrize("broken", BROKEN[::5], ids=lambda one: one.what)
+def test_whatever_is_found_can_be_shown(broken: Any) -> None:
+    if broken.events and not broken.given:
+        result = run("lint", "-", "--strict", given=jsonl(broken.events))
+        assert result.exit_code == 1
+        assert broken.code in result.stdout
+
+
+def test_what_a_stream_holds_cannot_write_to_the_terminal() -> None:
+    text = jsonl(BAD).replace("msg_0", "\\u001b[31mred[/red]")
+    assert "\x1b" not in run("lint", "-", given=text).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "message"),
+    [
+        (("lint", "no-such-file"), "", "cannot read no-such-file"),
+        (("lint", "-"), "Hello there\n", "neither server-sent events"),
+        (("lint", "-"), jsonl([chunk(content="a")]), "holds chunks, not events"),
+        (("lint", "-", "--chunks", "-"), "", "cannot both come from standard input"),
+        (("lint", "-", "--profile", "no-such-profile"), jsonl(TEXT), "no-such-profile"),
+        (("explain", "ITM01"), "", "ITM001 announced-in-order"),
+        (("explain", "gibberish"), "", "the areas are CAL, DLT"),
+    ],
+)
+def test_bad_use_exits_2(arguments: tuple[str, ...], given: str, message: str) -> None:
+    result = run(*arguments, given=given)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_explain_says_all_about_a_rule() -> None:
+    result = run("explain", "seq001")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "SEQ001 numbered-from-0-by-1",
+        "MUST, since 1.0",
+        "",
+        "`sequence_number` is 0 on the first event and grows by exactly 1 on every event; after",
+        "`starting_after=N` the first is N+1.",
+        "",
+        "Not applicable where no event has a sequence_number",
+        "",
+        "Rests on",
+        "  recording responses/openai/llm--test-openai-responses-test-responses-basic-streaming.jsonl",
+        "  recording responses/openai/"
+        "pydantic-ai--test-openai-responses-test-background-mode-streaming-continuation-vcr.jsonl",
+    ]
+
+
+def test_explain_says_who_breaks() -> None:
+    shown = run("explain", "one-response-id").stdout
+    assert "STR002" in shown
+    assert "  openai-python, where the rule is not kept: " in shown
+    assert "  a server that does not keep it: recording responses/github-copilot/" in shown
