@@ -68,7 +68,7 @@ def outcome(events: Sequence[Json]) -> Any:
     return anonymous([response])
 
 
-@bounded(1200)
+@bounded(2000)
 @given(conversations(), manners())
 def test_the_manner_does_not_change_what_comes_out(talk: Conversation, manner: Manner) -> None:
     chunks = render(talk, manner)

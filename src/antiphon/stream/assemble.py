@@ -30,28 +30,14 @@ from .deltas import (
     TextDelta,
     UsageDelta,
 )
-from .details import for_call, is_signed
-from .emit import Emitter, Writer
+from .details import is_signed
+from .emit import Emitter
 from .endings import Ending, Seen, ending, failed
 from .faults import SERVER_ERROR, Fault
-from .items import (
-    CALLS,
-    REASONING,
-    Item,
-    OpenCall,
-    OpenItem,
-    OpenMessage,
-    OpenPart,
-    OpenReasoning,
-    PartKind,
-    ReasoningForm,
-    Status,
-)
+from .items import REASONING, OpenCall
+from .output import NOTHING, Content, Flow, Output
 from .snapshot import TIERS, Snapshots
 
-Flow: TypeAlias = tuple[type[PlainDelta] | None, Callable[[Any], Any]]  # takes deltas of that type; returns an event
-NOTHING: Flow = (None, lambda delta: None)
-Content: TypeAlias = TextDelta | RefusalDelta | ReasoningDelta | AnnotationDelta | LogprobsDelta
 Warn: TypeAlias = Callable[[str, str], None]
 
 
@@ -115,38 +101,30 @@ class Assembler:
         self.final: dict[str, Any] | None = None  # the terminal snapshot
         self.keep_raw_usage = False  # the provider's own words for usage go to provider_data
         self._emitter = emitter
-        self._ids = ids
         self._clock = clock
         self._warn = warn
-        self._form: ReasoningForm = REASONING[reasoning]
         self._snapshots = Snapshots(request, ids.make("resp_"), clock())
         self._headed = False  # created and in_progress were sent
-        self._status: Status = "completed"  # of the items that close now
-        self._open: OpenItem | None = None
         self.bare = 0  # plain deltas that had to be looked at
-        self._takes, self._flow = NOTHING  # what plain deltas may go straight to
-        self._items: list[Item] = []
+        self.flow = NOTHING  # what plain deltas may go straight to
         self._calls = Calls()
         self._unsettled: deque[Call] = deque()  # in order of appearance
         self._held: deque[Content | Call] = deque()  # behind the open call, in order
-        self._blank: dict[type[Content], list[Any]] = {}  # white space of a kind that is not open
-        self._late: list[Json] = []  # signed pieces of reasoning, for an item after the open one
         self._signed: dict[str, list[Json]] = {}  # signed pieces that have an id: it may be that of a call to come
-        self._annotations: list[Json] = []  # waiting for a text part
-        self._annotated: list[Json] = []  # all that came: equal ones count once
-        self._logprobs: list[Json] = []  # waiting for text of their part
         self._usage: dict[str, Any] | None = None
-        self._data: dict[str, Any] = {}
+        self._data: dict[str, Any] = {}  # provider_data of the response
+        self._output = Output(emitter, ids, REASONING[reasoning], warn, self._head, self._data)
 
     def feed(self, deltas: Sequence[Delta]) -> None:
         """Take the deltas of one chunk. Raises KeyError where the response has ended."""
         self._take(deltas)
-        self._takes, self._flow = self._flowing()
+        self.flow = self._flowing()
 
     def feed_plain(self, delta: PlainDelta) -> list[Any]:
         """Return the events of a chunk that holds one bare delta: most chunks go straight to what is open."""
-        if type(delta) is self._takes:
-            event = self._flow(delta)
+        takes, flow = self.flow
+        if type(delta) is takes:
+            event = flow(delta)
             if event is not None:
                 return [event]
         self.bare += 1
@@ -154,22 +132,13 @@ class Assembler:
         return self._emitter.take()
 
     def _flowing(self) -> Flow:
-        """Return what plain deltas may go straight to: something open, with nothing waiting beside it."""
-        match self._open:
-            case _ if self.seen.usage_last or self.phase is Phase.ENDED:
-                return NOTHING
-            case OpenMessage(part=OpenPart(kind="output_text", write=write)):
-                return NOTHING if self._logprobs or self._annotations else (str, write)
-            case OpenReasoning(write=write) if write is not None:
-                return ReasoningDelta, lambda delta: write(delta.text)
-            case OpenCall(call=call, write=write) if call is self._calls.latest and not self._held:
-                return (
-                    (CallDelta, lambda delta: _to_call(call, write, delta))
-                    if call.said == len(call.pieces) > 0
-                    else NOTHING
-                )
-            case _:
-                return NOTHING
+        """Return what plain deltas may go straight to, while nothing stands in their way."""
+        open_ = self._output.open
+        if self.seen.usage_last or self._held or self.phase is Phase.ENDED:
+            return NOTHING
+        if isinstance(open_, OpenCall) and open_.call is not self._calls.latest:
+            return NOTHING
+        return self._output.flow()
 
     def _take(self, deltas: Sequence[Delta]) -> None:
         self.seen.chunks = True
@@ -182,8 +151,10 @@ class Assembler:
         for delta in deltas:
             self.phase = TRANSITIONS[self.phase][type(delta)]
             match delta:
-                case TextDelta() | RefusalDelta() | ReasoningDelta() | AnnotationDelta() | LogprobsDelta():
+                case TextDelta() | RefusalDelta() | AnnotationDelta() | LogprobsDelta():
                     self._say_or_hold(delta)
+                case ReasoningDelta(text, details):
+                    self._say_reasoning(text, details)
                 case UsageDelta():
                     self._note_usage(delta, visible)
                 case FinishDelta(reason):
@@ -257,8 +228,9 @@ class Assembler:
 
     def _advance(self, call: Call) -> None:
         """Say what a call has got: its arguments if it is open, itself if it is its turn."""
-        if isinstance(self._open, OpenCall) and self._open.call is call:
-            self._open.flush()
+        opened = self._output.open
+        if isinstance(opened, OpenCall) and opened.call is call:
+            opened.flush()
             if self._held:
                 self._drain()
         elif self._unsettled:
@@ -274,165 +246,33 @@ class Assembler:
         while self._unsettled and self._unsettled[0].is_settled:
             self._say_or_hold(self._unsettled.popleft())
 
+    def _say_reasoning(self, text: str, details: Sequence[Json]) -> None:
+        """Say reasoning, but for the pieces that name a call: they ride on that call, which may still be to come."""
+        kept: list[Json] = []
+        for piece in details:
+            id = piece.get("id")
+            call = next((call for call in self._calls.all if id in call.ids and not call.closed), None)
+            if call is not None:
+                call.data.setdefault("reasoning_details", []).append(piece)
+                continue
+            kept.append(piece)
+            if isinstance(id, str) and is_signed(piece):
+                self._signed.setdefault(id, []).append(piece)
+        if text or kept:
+            self._say_or_hold(ReasoningDelta(text, tuple(kept)))
+
     # --- order -------------------------------------------------------------------------------------------------
 
-    def _is_inside(self) -> bool:
-        """Return whether a call is open whose arguments are not complete."""
-        return isinstance(self._open, OpenCall) and not self._open.call.has_whole_input()
-
     def _say_or_hold(self, one: Content | Call) -> None:
-        if self._held or self._is_inside():
+        if self._held or self._output.is_inside_call:
             self._held.append(one)
             self._drain()
         else:
-            self._say(one)
+            self._output.say(one)
 
     def _drain(self) -> None:
-        while self._held and not self._is_inside():
-            self._say(self._held.popleft())
-
-    def _say(self, one: Content | Call) -> None:
-        match one:
-            case TextDelta():
-                self._say_text(one)
-            case Call():
-                self._open_call(one)
-            case ReasoningDelta():
-                self._say_reasoning(one)
-            case RefusalDelta():
-                self._say_refusal(one)
-            case AnnotationDelta(annotations):
-                self._annotate([one for one in annotations if one not in self._annotated])
-            case LogprobsDelta("text", logprobs):
-                self._logprobs.extend(logprobs)
-            case LogprobsDelta(kind, logprobs):
-                self._data.setdefault("logprobs", {}).setdefault(kind, []).extend(logprobs)
-
-    # --- items -------------------------------------------------------------------------------------------------
-
-    def _say_text(self, delta: TextDelta) -> None:
-        part = self._part("output_text")
-        if part is None:
-            if not delta.text.strip():
-                self._wait(delta)
-                return
-            part, blank = self._open_part("output_text", TextDelta)
-            delta = TextDelta(
-                "".join(one.text for one in blank) + delta.text,
-                (*(entry for one in blank for entry in one.logprobs), *delta.logprobs),
-            )
-        part.extend(delta.text, (*self._logprobs, *delta.logprobs))
-        self._logprobs.clear()
-        if self._annotations:
-            waiting, self._annotations = self._annotations, []
-            self._annotate(waiting)
-
-    def _say_refusal(self, delta: RefusalDelta) -> None:
-        part = self._part("refusal")
-        text = delta.text
-        if part is None:
-            if not text.strip():
-                self._wait(delta)
-                return
-            part, blank = self._open_part("refusal", RefusalDelta)
-            text = "".join(one.text for one in blank) + text
-        part.extend(text)
-
-    def _say_reasoning(self, delta: ReasoningDelta) -> None:
-        text, details = delta.text, self._details(delta)
-        if isinstance(self._open, OpenReasoning):
-            self._open.extend(text, details)
-        elif text.strip():
-            opened, blank = self._open_reasoning()
-            held = [piece for one in blank for piece in one.details]
-            opened.extend("".join(one.text for one in blank) + text, [*held, *details])
-        elif not any(is_signed(piece) for piece in details):
-            if text:
-                self._wait(ReasoningDelta(text, tuple(details)))
-        elif self._open is None:
-            self._open_reasoning()[0].extend("", details)
-        else:
-            self._late.extend(details)
-
-    def _details(self, delta: ReasoningDelta) -> list[Json]:
-        """Return the details of `delta` but for those that name a call: they ride on that call."""
-        kept = list(delta.details)
-        for piece in kept:
-            if isinstance(piece.get("id"), str) and is_signed(piece):
-                self._signed.setdefault(piece["id"], []).append(piece)
-        for call in self._calls.all if kept else ():
-            mine, others = for_call(kept, call.ids)
-            if mine and not call.closed:
-                call.data.setdefault("reasoning_details", []).extend(mine)
-                self._signed.clear()
-                kept = others
-        return kept
-
-    def _annotate(self, annotations: list[Json]) -> None:
-        part = self._part("output_text")
-        for one in annotations:
-            if one not in self._annotated:
-                self._annotated.append(one)
-            if part is None:
-                self._annotations.append(one)
-            else:
-                part.annotate(one)
-
-    def _wait(self, delta: TextDelta | RefusalDelta | ReasoningDelta) -> None:
-        """Keep white space of a kind that is not open: it opens nothing and closes nothing."""
-        self._blank.setdefault(type(delta), []).append(delta)
-
-    def _part(self, kind: PartKind) -> OpenPart | None:
-        """Return the open part of that kind, or None."""
-        part = self._open.part if isinstance(self._open, OpenMessage) else None
-        return part if part is not None and part.kind == kind else None
-
-    def _open_part(self, kind: PartKind, of: type[Content]) -> tuple[OpenPart, list[Any]]:
-        """Return a new part, in the open message or a new one, and the white space that waited for it."""
-        blank = self._blank.pop(of, [])
-        self._leave_text()
-        if isinstance(self._open, OpenMessage):
-            return self._open.open_part(kind), blank
-        self._make_room()
-        self._open = OpenMessage(self._emitter, len(self._items), self._ids.make("msg_"))
-        return self._open.open_part(kind), blank
-
-    def _open_reasoning(self) -> tuple[OpenReasoning, list[Any]]:
-        blank = self._blank.pop(ReasoningDelta, [])
-        self._make_room()
-        self._open = OpenReasoning(self._emitter, len(self._items), self._ids.make("rs_"), self._form)
-        return self._open, blank
-
-    def _open_call(self, call: Call) -> None:
-        self._make_room()
-        call.call_id = call.call_id or self._ids.make("call_")
-        prefix = CALLS[call.kind].prefix
-        self._open = OpenCall(self._emitter, len(self._items), self._ids.make(prefix), call)
-        self._open.flush()
-
-    def _make_room(self) -> None:
-        """Close the open item, before another opens. White space that waits for another kind is dropped."""
-        self._close()
-        self._head()
-        self._blank.clear()
-
-    def _close(self) -> None:
-        if self._open is None:
-            return
-        self._leave_text()
-        self._items.append(self._open.close(self._status))
-        self._open = None
-        if self._late:
-            late, self._late = self._late, []
-            item = OpenReasoning(self._emitter, len(self._items), self._ids.make("rs_"), self._form)
-            item.extend("", late)
-            self._items.append(item.close(self._status))
-
-    def _leave_text(self) -> None:
-        """The open text part, if there is one, gets no more: log probabilities that wait for its text are dropped."""
-        if self._logprobs and self._part("output_text") is not None:
-            self._warn("logprobs-dropped", "log probabilities came without text of their part")
-            self._logprobs.clear()
+        while self._held and not self._output.is_inside_call:
+            self._output.say(self._held.popleft())
 
     # --- the response ------------------------------------------------------------------------------------------
 
@@ -450,14 +290,13 @@ class Assembler:
 
     def _end(self, how: Ending) -> None:
         how = self._with_nameless(how)
-        self._status = how.status
+        self._output.status = how.status
         while self._held:
-            self._say(self._held.popleft())
+            self._output.say(self._held.popleft())
         for call in self._unsettled:
             if call.name:
-                self._open_call(call)
-        self._close()
-        self._leave_over()
+                self._output.say(call)
+        self._output.finish()
         self._head()
         if how.fault is not None:
             error = {"type": how.fault.code, **how.fault._asdict(), "param": None}
@@ -477,15 +316,8 @@ class Assembler:
             return how
         return failed(*([how.fault] if how.fault else []), *faults)
 
-    def _leave_over(self) -> None:
-        """Keep what found no place, or say that it is dropped."""
-        if self._annotations:
-            self._data["annotations"] = self._annotations
-        if self._logprobs:
-            self._warn("logprobs-dropped", "log probabilities came without text of their part")
-
     def _final(self, how: Ending) -> dict[str, Any]:
-        fields: dict[str, Any] = {"output": self._items, "usage": self._usage}
+        fields: dict[str, Any] = {"output": self._output.items, "usage": self._usage}
         if how.terminal == "completed":
             fields["completed_at"] = self._clock()
         if how.reason is not None:
@@ -497,13 +329,6 @@ class Assembler:
         if self._data:
             fields["provider_data"] = self._data
         return self._snapshots.make(how.terminal, **fields)
-
-
-def _to_call(call: Call, write: Writer, delta: CallDelta) -> Any:
-    """Return the event of a bare fragment for the open call; None where it is another's, or may be a repetition."""
-    if delta.index != call.index or len(delta.arguments) == call.size:
-        return None
-    return write(delta.arguments)
 
 
 def _is_visible(deltas: Sequence[Delta]) -> bool:

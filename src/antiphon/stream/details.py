@@ -6,7 +6,7 @@ They arrive as OpenRouter's `reasoning_details` or as LiteLLM's `thinking_blocks
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -74,13 +74,3 @@ def unsealed(content: str) -> list[dict[str, Any]] | None:
         return msgspec.json.decode(urlsafe_b64decode(content[len(SEAL) :]), type=list[dict[str, Any]])
     except (ValueError, msgspec.DecodeError) as error:
         raise BadInput(f"encrypted_content begins with {SEAL!r} but is damaged: {error}") from error
-
-
-def for_call(pieces: Iterable[Json], ids: Iterable[str]) -> tuple[list[Json], list[Json]]:
-    """Return `pieces` in two lists: those whose id is one of `ids` (they ride on that call), and the others."""
-    known = set(ids)
-    mine: list[Json] = []
-    others: list[Json] = []
-    for piece in pieces:
-        (mine if piece.get("id") in known else others).append(piece)
-    return mine, others

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
-    Awaitable,
     Callable,
     Iterable,
     Iterator,
@@ -31,6 +29,7 @@ from .emit import EventStyle, make_emitter
 from .faults import SERVER_ERROR, Fault, fault_of_exception, redact
 from .form import plain_reader
 from .normalize import Normalizer
+from .pull import Route, apull, pull, raise_failure
 from .sse import DONE, Message, SSEDecoder, SSEMessage
 
 T = TypeVar("T")
@@ -130,6 +129,11 @@ class ChatCmplStreamHandler:
         self._read(message, position)
         return self._emitter.take()
 
+    def route(self) -> Route:
+        """Return where plain chunks may go until the next `feed`: for a loop that pulls many chunks."""
+        takes, flow = self._assembler.flow
+        return Route(self._plain, takes, flow)
+
     def finish(self, *, done: bool = False) -> list[Any]:
         """Return the last events: what is open is closed, then exactly one terminal event. `done`: `[DONE]` was seen."""
         return self._end(done, None)
@@ -177,7 +181,7 @@ class ChatCmplStreamHandler:
         handler = cls(**options)
         handler._assembler.keep_raw_usage = preserve_raw_usage
         handler._finish_required = require_finish_reason
-        async with aclosing(_apull(handler, stream, handler.feed)) as events:
+        async with aclosing(apull(handler, _Chunks(handler), stream)) as events:
             async for event in events:
                 yield event
         raise_failure(handler)
@@ -298,6 +302,23 @@ class AnyLLMChatCmplStreamHandler(ChatCmplStreamHandler):
 # --- shells --------------------------------------------------------------------------------------------------------
 
 
+class _Chunks:
+    """A handler that is given chunks."""
+
+    def __init__(self, handler: ChatCmplStreamHandler) -> None:
+        self.feed, self.route = handler.feed, handler.route
+
+
+class _Body:
+    """A handler that is given pieces of an SSE body, which need to be taken apart first."""
+
+    def __init__(self, handler: ChatCmplStreamHandler) -> None:
+        self.feed = handler.feed_sse
+
+    def route(self) -> Route:
+        return Route(_never, None, _never)
+
+
 def convert(chunks: Iterable[Any], *, raise_on_error: bool = False, **options: Unpack[Options]) -> Iterator[Any]:
     """Yield the events of `chunks`, each as soon as it can be said. Takes the options of `ChatCmplStreamHandler`.
 
@@ -310,7 +331,7 @@ def convert(chunks: Iterable[Any], *, raise_on_error: bool = False, **options: U
             "An SSE body goes to convert_sse, a whole chat completion to to_response"
         )
     handler = ChatCmplStreamHandler(**options)
-    return _pull(handler, chunks, handler.feed, raise_on_error)
+    return pull(handler, _Chunks(handler), chunks, raise_on_error)
 
 
 def convert_sse(
@@ -322,7 +343,7 @@ def convert_sse(
     """
     handler = ChatCmplStreamHandler(**options)
     pieces = (bytes(body),) if isinstance(body, bytes | bytearray | memoryview) else body
-    return _pull(handler, pieces, handler.feed_sse, raise_on_error)
+    return pull(handler, _Body(handler), pieces, raise_on_error)
 
 
 def aconvert(
@@ -330,7 +351,7 @@ def aconvert(
 ) -> AsyncIterator[Any]:
     """Yield the events of an async source (or a plain one). As `convert` in all else; cancelling closes the source."""
     handler = ChatCmplStreamHandler(**options)
-    return _apull(handler, chunks, handler.feed, raise_on_error)
+    return apull(handler, _Chunks(handler), chunks, raise_on_error)
 
 
 def aconvert_sse(
@@ -338,96 +359,7 @@ def aconvert_sse(
 ) -> AsyncIterator[Any]:
     """Yield the events of an async source of SSE bytes. As `convert_sse` in all else."""
     handler = ChatCmplStreamHandler(**options)
-    return _apull(handler, body, handler.feed_sse, raise_on_error)
-
-
-def _pull(
-    handler: ChatCmplStreamHandler, source: Iterable[T], feed: Callable[[T], list[Any]], raise_on_error: bool = False
-) -> Iterator[Any]:
-    pull = _iterator(source)
-    ours: BaseException | None = None
-    try:
-        try:
-            for one in pull:
-                try:
-                    yield from feed(one)
-                except BaseException as error:
-                    ours = error
-                    raise
-                if handler.ended:
-                    break
-        except Exception as error:
-            if error is ours:
-                raise
-            yield from handler.fail(error)  # whatever the source raises ends the response
-        yield from handler.finish()
-    finally:
-        close = getattr(source, "close", None) or getattr(pull, "close", None)
-        if callable(close):
-            close()
-    if raise_on_error:
-        raise_failure(handler)
-
-
-async def _apull(
-    handler: ChatCmplStreamHandler,
-    source: AsyncIterable[T] | Iterable[T],
-    feed: Callable[[T], list[Any]],
-    raise_on_error: bool = False,
-) -> AsyncGenerator[Any, None]:
-    if not isinstance(source, AsyncIterable):
-        for event in _pull(handler, source, feed, raise_on_error):
-            yield event
-        return
-    pull = source.__aiter__()
-    ours: BaseException | None = None
-    try:
-        try:
-            async for one in pull:
-                try:
-                    for event in feed(one):
-                        yield event
-                except BaseException as error:
-                    ours = error
-                    raise
-                if handler.ended:
-                    break
-        except Exception as error:
-            if error is ours:
-                raise
-            for event in handler.fail(error):  # whatever the source raises ends the response
-                yield event
-        for event in handler.finish():
-            yield event
-    finally:
-        await _aclose(source, pull)
-    if raise_on_error:
-        raise_failure(handler)
-
-
-async def _aclose(source: Any, pull: Any) -> None:
-    """Close an async source by the first way it has: `aclose` (generators), `close` (openai's streams)."""
-    for holder, name in ((source, "aclose"), (source, "close"), (pull, "aclose"), (pull, "close")):
-        close = getattr(holder, name, None)
-        if callable(close):
-            waiting = close()
-            if isinstance(waiting, Awaitable):
-                await waiting
-            return
-
-
-def _iterator(source: Iterable[T]) -> Iterator[T]:
-    try:
-        return iter(source)
-    except TypeError:
-        raise BadInput(f"the source is {_described(source)}: it must be an iterable of chunks") from None
-
-
-def raise_failure(handler: ChatCmplStreamHandler) -> None:
-    """Raise what made the response fail, if it did."""
-    failed = handler.error is not None and (handler.final or {}).get("status") == "failed"
-    if failed and handler.error is not None:
-        raise handler.error
+    return apull(handler, _Body(handler), body, raise_on_error)
 
 
 def _request_of(response: Any, model: str | None) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from antiphon.errors import BadInput
 
 from .chunk import decode, is_object
 from .emit import make_emitter
-from .handler import ChatCmplStreamHandler, Options, raise_failure
+from .handler import ChatCmplStreamHandler, Options
+from .pull import raise_failure
 
 
 def to_response(chat_completion: Any, *, raise_on_error: bool = False, **options: Unpack[Options]) -> Any:

@@ -506,6 +506,11 @@ KINDS = [
         [said("So."), called("f", A1)],
     ),
     Case(
+        "legacy function_call between texts",
+        [text("So."), chunk({"function_call": {"name": "f", "arguments": A1}}), text("Done."), end("stop")],
+        [said("So."), called("f", A1), said("Done.")],
+    ),
+    Case(
         "legacy function_call without arguments",
         [chunk({"function_call": {"name": "f"}}), end("function_call")],
         [called("f", "{}")],

@@ -1,0 +1,222 @@
+"""`Output`: the items of one response, in order. At most one is open; it is closed before another opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from antiphon.ids import Ids
+
+from .calls import Call
+from .chunk import PlainDelta
+from .deltas import AnnotationDelta, CallDelta, Json, LogprobsDelta, ReasoningDelta, RefusalDelta, TextDelta
+from .details import is_signed
+from .emit import Emitter, Writer
+from .items import (
+    CALLS,
+    Item,
+    OpenCall,
+    OpenItem,
+    OpenMessage,
+    OpenPart,
+    OpenReasoning,
+    PartKind,
+    ReasoningForm,
+    Status,
+)
+
+Content: TypeAlias = TextDelta | RefusalDelta | ReasoningDelta | AnnotationDelta | LogprobsDelta
+Flow: TypeAlias = tuple[type[PlainDelta] | None, Callable[[Any], Any]]  # takes deltas of that type; returns an event
+NOTHING: Flow = (None, lambda delta: None)
+
+
+class Output:
+    """Says content and calls as items. `before_first` is called before an item is announced.
+
+    `data` is the response's provider_data: what has no place in an item goes there.
+    """
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        ids: Ids,
+        form: ReasoningForm,
+        warn: Callable[[str, str], None],
+        before_first: Callable[[], None],
+        data: dict[str, Any],
+    ) -> None:
+        self.open: OpenItem | None = None
+        self.items: list[Item] = []  # the done ones
+        self.status: Status = "completed"  # of the items that close now
+        self._emitter = emitter
+        self._ids = ids
+        self._form = form
+        self._warn = warn
+        self._before_first = before_first
+        self._data = data
+        self._blank: dict[type[Content], list[Any]] = {}  # white space of a kind that is not open
+        self._late: list[Json] = []  # signed pieces of reasoning, for an item after the open one
+        self._annotations: list[Json] = []  # waiting for a text part
+        self._annotated: list[Json] = []  # all that came: equal ones count once
+        self._logprobs: list[Json] = []  # waiting for text of their part
+
+    @property
+    def is_inside_call(self) -> bool:
+        """Whether a call is open whose arguments are not complete: nothing else may be said."""
+        return isinstance(self.open, OpenCall) and not self.open.call.has_whole_input()
+
+    def say(self, one: Content | Call) -> None:
+        """Say content, or announce a call with what it has. A kind that is not open closes what is, and opens."""
+        match one:
+            case TextDelta():
+                self._say_text(one)
+            case Call():
+                self._say_call(one)
+            case ReasoningDelta():
+                self._say_reasoning(one)
+            case RefusalDelta():
+                self._say_refusal(one)
+            case AnnotationDelta(annotations):
+                self._annotate([one for one in annotations if one not in self._annotated])
+            case LogprobsDelta("text", logprobs):
+                self._logprobs.extend(logprobs)
+            case LogprobsDelta(kind, logprobs):
+                self._data.setdefault("logprobs", {}).setdefault(kind, []).extend(logprobs)
+
+    def close(self) -> None:
+        """Close the open item, if there is one. Signed reasoning that came too late for its item follows it."""
+        if self.open is None:
+            return
+        self._leave_text()
+        self.items.append(self.open.close(self.status))
+        self.open = None
+        if self._late:
+            late, self._late = self._late, []
+            item = OpenReasoning(self._emitter, len(self.items), self._ids.make("rs_"), self._form)
+            item.extend("", late)
+            self.items.append(item.close(self.status))
+
+    def finish(self) -> None:
+        """Close the open item, and keep what found no place, or say that it is dropped."""
+        self.close()
+        if self._annotations:
+            self._data["annotations"] = self._annotations
+        if self._logprobs:
+            self._warn("logprobs-dropped", "log probabilities came without text of their part")
+
+    def flow(self) -> Flow:
+        """Return what plain deltas may go straight to: something open, with nothing waiting for it."""
+        match self.open:
+            case OpenMessage(part=OpenPart(kind="output_text", write=write)):
+                return NOTHING if self._logprobs or self._annotations else (str, write)
+            case OpenReasoning(write=write) if write is not None:
+                return ReasoningDelta, lambda delta: write(delta.text)
+            case OpenCall(call=call, write=write) if 0 < call.said == len(call.pieces):
+                return CallDelta, lambda delta: _to_call(call, write, delta)
+            case _:
+                return NOTHING
+
+    def _say_call(self, call: Call) -> None:
+        self._make_room()
+        call.call_id = call.call_id or self._ids.make("call_")
+        prefix = CALLS[call.kind].prefix
+        self.open = OpenCall(self._emitter, len(self.items), self._ids.make(prefix), call)
+        self.open.flush()
+
+    def _say_text(self, delta: TextDelta) -> None:
+        part = self._part("output_text")
+        if part is None:
+            if not delta.text.strip():
+                self._wait(delta)
+                return
+            part, blank = self._open_part("output_text", TextDelta)
+            delta = TextDelta(
+                "".join(one.text for one in blank) + delta.text,
+                (*(entry for one in blank for entry in one.logprobs), *delta.logprobs),
+            )
+        part.extend(delta.text, (*self._logprobs, *delta.logprobs))
+        self._logprobs.clear()
+        if self._annotations:
+            waiting, self._annotations = self._annotations, []
+            self._annotate(waiting)
+
+    def _say_refusal(self, delta: RefusalDelta) -> None:
+        part = self._part("refusal")
+        text = delta.text
+        if part is None:
+            if not text.strip():
+                self._wait(delta)
+                return
+            part, blank = self._open_part("refusal", RefusalDelta)
+            text = "".join(one.text for one in blank) + text
+        part.extend(text)
+
+    def _say_reasoning(self, delta: ReasoningDelta) -> None:
+        text, details = delta.text, delta.details
+        if isinstance(self.open, OpenReasoning):
+            self.open.extend(text, details)
+        elif text.strip():
+            opened, blank = self._open_reasoning()
+            held = [piece for one in blank for piece in one.details]
+            opened.extend("".join(one.text for one in blank) + text, [*held, *details])
+        elif not any(is_signed(piece) for piece in details):
+            if text:
+                self._wait(delta)
+        elif self.open is None:
+            self._open_reasoning()[0].extend("", details)
+        else:
+            self._late.extend(details)
+
+    def _annotate(self, annotations: list[Json]) -> None:
+        part = self._part("output_text")
+        for one in annotations:
+            if one not in self._annotated:
+                self._annotated.append(one)
+            if part is None:
+                self._annotations.append(one)
+            else:
+                part.annotate(one)
+
+    def _wait(self, delta: TextDelta | RefusalDelta | ReasoningDelta) -> None:
+        """Keep white space of a kind that is not open: it opens nothing and closes nothing."""
+        self._blank.setdefault(type(delta), []).append(delta)
+
+    def _part(self, kind: PartKind) -> OpenPart | None:
+        """Return the open part of that kind, or None."""
+        part = self.open.part if isinstance(self.open, OpenMessage) else None
+        return part if part is not None and part.kind == kind else None
+
+    def _open_part(self, kind: PartKind, of: type[Content]) -> tuple[OpenPart, list[Any]]:
+        """Return a new part, in the open message or a new one, and the white space that waited for it."""
+        blank = self._blank.pop(of, [])
+        self._leave_text()
+        if isinstance(self.open, OpenMessage):
+            return self.open.open_part(kind), blank
+        self._make_room()
+        self.open = OpenMessage(self._emitter, len(self.items), self._ids.make("msg_"))
+        return self.open.open_part(kind), blank
+
+    def _open_reasoning(self) -> tuple[OpenReasoning, list[Any]]:
+        blank = self._blank.pop(ReasoningDelta, [])
+        self._make_room()
+        self.open = OpenReasoning(self._emitter, len(self.items), self._ids.make("rs_"), self._form)
+        return self.open, blank
+
+    def _make_room(self) -> None:
+        """Close the open item, before another opens. White space that waits for another kind is dropped."""
+        self.close()
+        self._before_first()
+        self._blank.clear()
+
+    def _leave_text(self) -> None:
+        """The open text part, if there is one, gets no more: log probabilities that wait for its text are dropped."""
+        if self._logprobs and self._part("output_text") is not None:
+            self._warn("logprobs-dropped", "log probabilities came without text of their part")
+            self._logprobs.clear()
+
+
+def _to_call(call: Call, write: Writer, delta: CallDelta) -> Any:
+    """Return the event of a bare fragment for the open call; None where it is another's, or may be a repetition."""
+    if delta.index != call.index or len(delta.arguments) == call.size:
+        return None
+    return write(delta.arguments)

@@ -1,0 +1,149 @@
+"""Pulls a source through a handler: the loops of the shells, and how a source is closed.
+
+What the source raises ends the response; what our side or the consumer raises passes. The source is closed however the
+loop is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from antiphon.errors import BadInput
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Route(NamedTuple):
+    """Where plain chunks may go for now: `read` one, and if that `is_a` delta of this type, `flow` makes its event."""
+
+    read: Callable[[Any], Any]
+    is_a: type | None
+    flow: Callable[[Any], Any]
+
+
+class Handler(Protocol):
+    """What a loop asks of a handler."""
+
+    ended: bool
+    error: BaseException | None
+
+    def fail(self, error: BaseException) -> list[Any]: ...
+
+    def finish(self) -> list[Any]: ...
+
+    @property
+    def final(self) -> dict[str, Any] | None: ...
+
+
+class Reader(Protocol[T_contra]):
+    """One way into a handler: `feed` takes any piece of the source, `route` the plain ones, until the next `feed`."""
+
+    def feed(self, one: T_contra, /) -> list[Any]: ...
+
+    def route(self) -> Route: ...
+
+
+def pull(handler: Handler, reader: Reader[T], source: Iterable[T], raise_on_error: bool = False) -> Iterator[Any]:
+    """Yield the events of `source`, each before the next piece is pulled."""
+    pieces = _iterator(source)
+    ours: BaseException | None = None
+    read, is_a, flow = reader.route()
+    try:
+        try:
+            for one in pieces:
+                try:
+                    if is_a is not None:
+                        delta = read(one)
+                        event = flow(delta) if type(delta) is is_a else None
+                        if event is not None:
+                            yield event
+                            continue
+                    yield from reader.feed(one)
+                    if handler.ended:
+                        break
+                    read, is_a, flow = reader.route()
+                except BaseException as error:
+                    ours = error
+                    raise
+        except Exception as error:
+            if error is ours:
+                raise
+            yield from handler.fail(error)  # whatever the source raises ends the response
+        yield from handler.finish()
+    finally:
+        close = getattr(source, "close", None) or getattr(pieces, "close", None)
+        if callable(close):
+            close()
+    if raise_on_error:
+        raise_failure(handler)
+
+
+async def apull(
+    handler: Handler, reader: Reader[T], source: AsyncIterable[T] | Iterable[T], raise_on_error: bool = False
+) -> AsyncGenerator[Any, None]:
+    """Yield the events of an async source (or a plain one). As `pull` in all else."""
+    if not isinstance(source, AsyncIterable):
+        for event in pull(handler, reader, source, raise_on_error):
+            yield event
+        return
+    pieces = source.__aiter__()
+    ours: BaseException | None = None
+    read, is_a, flow = reader.route()
+    try:
+        try:
+            async for one in pieces:
+                try:
+                    if is_a is not None:
+                        delta = read(one)
+                        event = flow(delta) if type(delta) is is_a else None
+                        if event is not None:
+                            yield event
+                            continue
+                    for event in reader.feed(one):
+                        yield event
+                    if handler.ended:
+                        break
+                    read, is_a, flow = reader.route()
+                except BaseException as error:
+                    ours = error
+                    raise
+        except Exception as error:
+            if error is ours:
+                raise
+            for event in handler.fail(error):  # whatever the source raises ends the response
+                yield event
+        for event in handler.finish():
+            yield event
+    finally:
+        await _aclose(source, pieces)
+    if raise_on_error:
+        raise_failure(handler)
+
+
+def raise_failure(handler: Handler) -> None:
+    """Raise what made the response fail, if it did."""
+    if handler.error is not None and (handler.final or {}).get("status") == "failed":
+        raise handler.error
+
+
+async def _aclose(source: Any, pieces: Any) -> None:
+    """Close an async source by the first way it has: `aclose` (generators), `close` (openai's streams)."""
+    for holder, name in ((source, "aclose"), (source, "close"), (pieces, "aclose"), (pieces, "close")):
+        close = getattr(holder, name, None)
+        if callable(close):
+            waiting = close()
+            if isinstance(waiting, Awaitable):
+                await waiting
+            return
+
+
+def _iterator(source: Iterable[T]) -> Iterator[T]:
+    try:
+        return iter(source)
+    except TypeError:
+        came = type(source).__name__
+        raise BadInput(
+            f"the source is of type {came}: it must be an iterable, or an async one for the async shells"
+        ) from None
