@@ -87,7 +87,7 @@ class CallSaid:
     def arguments(self) -> str:
         """The arguments; a first fragment `{}` is only a placeholder where more comes."""
         pieces = [piece for piece in self.pieces if piece]
-        return "".join(pieces[1:] if len(pieces) > 1 and pieces[0] == "{}" else pieces)
+        return "".join(pieces[1:] if len(pieces) > 1 and pieces[0] == "{}" and not self.custom else pieces)
 
     @property
     def begun(self) -> bool:
@@ -121,12 +121,13 @@ class CallSaid:
             self.announced_id = self.id
 
     def _extend(self, arguments: str) -> None:
-        if self._scan.closed and arguments.strip() and self.pieces != ["{}"]:
+        placeholder = self.pieces == ["{}"] and not self.custom
+        if self.complete and arguments.strip() and not placeholder:
             self.unclear = True
         if self.overtaken and self.complete:
             self.unclear = self.unclear or bool(arguments.strip() and arguments != "".join(self.pieces))
             return
-        if self.pieces == ["{}"]:
+        if placeholder:
             if not arguments.strip():
                 return
             self._scan = Scan()  # the placeholder is dropped

@@ -8,7 +8,7 @@ shapes are those of recorded streams, the contents are our own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, TypeAlias
@@ -16,13 +16,6 @@ from typing import Any, TypeAlias
 Json: TypeAlias = dict[str, Any]
 
 DONE = b"[DONE]"
-TEXTS = {"output_text": "text", "refusal": "refusal"}  # part type -> where it has its text
-# item type -> what an item has where the expectation says nothing
-USUAL: dict[str, Json] = {
-    "message": {"text": "", "refusal": "", "citations": 0, "status": "completed"},
-    "reasoning": {"sealed": False},
-    "function_call": {"status": "completed"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +49,7 @@ class DemoStream:
 
 def demo_streams() -> list[DemoStream]:
     """Return the built-in streams, in the order in which they are played."""
-    folder = files(__package__) / "streams"
+    folder = files("antiphon_conformance") / "streams"
     found = sorted((one for one in folder.iterdir() if one.name.endswith(".jsonl")), key=lambda one: one.name)
     return [read_stream(one.read_bytes()) for one in found]
 
@@ -94,45 +87,3 @@ def _cut(body: bytes, size: int) -> Iterator[bytes]:
     """Yield `body` in pieces of `size` bytes, as a network cuts it."""
     for start in range(0, len(body), size):
         yield body[start : start + size]
-
-
-# --- what came of it -----------------------------------------------------------------------------------------------
-
-
-def differences(stream: DemoStream, events: Sequence[Json]) -> list[str]:
-    """Return, in words, where the terminal event differs from what must come of the stream."""
-    response: Json = events[-1].get("response", {}) if events else {}
-    output = [compact(item) for item in response.get("output", ())]
-    found = [("the ending", ending_of(response), stream.ending), ("the usage", usage_of(response), stream.usage)]
-    found.append(("the number of items", len(output), len(stream.output)))
-    for place, (got, wanted) in enumerate(zip(output, stream.output, strict=False)):
-        whole = {**USUAL[wanted["type"]], **wanted}
-        found.append((f"item {place}", {key: got.get(key) for key in whole}, whole))
-    return [f"{what} is {got}, not {wanted}" for what, got, wanted in found if got != wanted]
-
-
-def ending_of(response: Json) -> str:
-    """Return how a response ended: its status, and why it is incomplete or with which code it failed."""
-    why = (response.get("incomplete_details") or {}).get("reason") or (response.get("error") or {}).get("code")
-    status = str(response.get("status", "no response"))
-    return f"{status}: {why}" if why else status
-
-
-def usage_of(response: Json) -> tuple[int, int] | None:
-    """Return input and output tokens, None where there is no usage."""
-    usage = response.get("usage")
-    return (usage["input_tokens"], usage["output_tokens"]) if usage else None
-
-
-def compact(item: Json) -> Json:
-    """Return what an item says, without ids of our own."""
-    match item:
-        case {"type": "message", "content": content}:
-            said = {kind: "".join(part[kind] for part in content if kind in part) for kind in TEXTS.values()}
-            citations = sum(len(part.get("annotations", ())) for part in content)
-            return {"type": "message", **said, "citations": citations, "status": item["status"]}
-        case {"type": "reasoning", "summary": summary}:
-            sealed = bool(item.get("encrypted_content"))
-            return {"type": "reasoning", "text": "".join(part["text"] for part in summary), "sealed": sealed}
-        case _:
-            return item

@@ -147,8 +147,9 @@ class _Reader:
         others = list(_content(at, delta, self.fields))
         known = len(self.book.calls)
         begun, new = self._calls(at, self.book, delta.get("tool_calls"))
-        if legacy := delta.get("function_call"):
-            self._calls(at, self.legacy, [{"index": 0, "function": legacy}])
+        if not self.book.calls and (legacy := delta.get("function_call")):
+            old, young = self._calls(at, self.legacy, [{"index": 0, "function": legacy}])
+            begun, new = [*begun, *old], [*new, *young]
         # Sealed reasoning never splits what is open.
         if any(piece.visible and piece.kind != "sealed" for piece in others):
             self.book.overtake(*self.book.calls[known:])
