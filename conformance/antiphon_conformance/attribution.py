@@ -30,6 +30,11 @@ class Scan:
         self._depth = 0
         self._string = self._escaped = self._begun = False
 
+    @property
+    def in_string(self) -> bool:
+        """Whether a string is open, in which white space counts."""
+        return self._string
+
     def feed(self, piece: str) -> None:
         """Take the next piece."""
         for char in piece:
@@ -102,6 +107,11 @@ class CallSaid:
         if self._whole is None:
             self._whole = _parses(self.arguments)
         return self._whole
+
+    @property
+    def minds_space(self) -> bool:
+        """Whether white space alone is content: in a string, or in a custom tool's input."""
+        return bool("".join(self.pieces).strip()) and (self.custom or self._scan.in_string)
 
     @property
     def call_id(self) -> str:
@@ -208,7 +218,7 @@ class CallBook:
         if fragment.name:
             return self._named(fragment)
         latest = self._latest
-        if latest is None or not fragment.arguments.strip():
+        if latest is None or not (fragment.arguments.strip() or latest.minds_space):
             return None
         if latest.complete or not (latest.id or latest.raw_name):
             return None

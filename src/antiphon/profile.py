@@ -35,6 +35,11 @@ class Transducer(Protocol):
         """Return what was kept back; called once, at the end of the stream."""
         ...
 
+    @property
+    def idle(self) -> bool:
+        """Whether all that comes from now on is passed on as it is, so that it need not be asked."""
+        ...
+
 
 @runtime_checkable
 class Quirk(Protocol):

@@ -86,9 +86,9 @@ def _print_verdict(console: Console, outcome: Outcome) -> None:
             for line in (*outcome.differences, *map(str, report.findings)):
                 console.print(Text(f"✗ {line}", "red"), soft_wrap=True)
             sign, hue = _sign(outcome)
-            verdict = "as it must be" if outcome.clean else f"it must end {stream.ending}"
-            counts = f"{len(stream.chunks)} chunks, {len(report.events)} events, {len(report.ran)} rules"
-            console.print(Text.assemble((f"{sign} {verdict}", hue), (f" · {counts}: {outcome.found} broken\n", "dim")))
+            rules = f"{len(report.ran)} rules{' hold' if outcome.found == 'none' else f', broken: {outcome.found}'}"
+            counts = f" · {len(stream.chunks)} chunks, {len(report.events)} events, {rules}\n"
+            console.print(Text.assemble((f"{sign} expected: {stream.ending}", hue), (counts, "dim")))
 
 
 def _sign(outcome: Played) -> tuple[str, str]:

@@ -62,6 +62,10 @@ class Call:
         """Return the arguments so far."""
         return "".join(self.pieces)
 
+    def minds_white_space(self) -> bool:
+        """Return whether white space would be content here."""
+        return self.begun and (self.kind == "custom" or self.scanner.is_in_string())
+
     def take_name(self, name: str) -> bool:
         """Take a name, or a piece of one. Return False where the call has another name already, for good."""
         if self.is_settled:
@@ -231,10 +235,13 @@ def _repeat(calls: Calls, fragment: CallDelta, call: Call | None) -> Call | None
 
 
 def _tail(calls: Calls, fragment: CallDelta, call: Call | None) -> Call | None:
-    """Nameless arguments go on with the latest call, unless that one is complete or not a call at all."""
-    if not fragment.arguments.strip() and not fragment.extra:
-        return None
+    """Nameless arguments go on with the latest call, unless that one is complete or not a call at all.
+
+    White space alone is nothing, but for a call that is in the middle of a string or of a custom tool's input.
+    """
     latest = calls.latest
+    if not fragment.arguments.strip() and not fragment.extra:
+        return latest if latest is not None and latest.minds_white_space() else None
     if latest is None or not (latest.ids or latest.name) or latest.is_complete():
         return calls.open(fragment)
     return latest

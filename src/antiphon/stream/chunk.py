@@ -97,9 +97,9 @@ def text_of(value: Any) -> str:
     """Return the text in `value`: a string, a number, a typed part or a list of parts, however nested."""
     if isinstance(value, str):
         return value
-    if value is None:
+    if value is None or isinstance(value, bool):
         return ""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, int | float):
         return json.dumps(value)
     if isinstance(value, list | tuple):
         return "".join(text_of(one) for one in value)  # pyright: ignore[reportUnknownVariableType]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Callable,
@@ -348,7 +349,7 @@ def convert_sse(
 
 def aconvert(
     chunks: AsyncIterable[Any] | Iterable[Any], *, raise_on_error: bool = False, **options: Unpack[Options]
-) -> AsyncIterator[Any]:
+) -> AsyncGenerator[Any, None]:
     """Yield the events of an async source (or a plain one). As `convert` in all else; cancelling closes the source."""
     handler = ChatCmplStreamHandler(**options)
     return apull(handler, _Chunks(handler), chunks, raise_on_error)
@@ -356,7 +357,7 @@ def aconvert(
 
 def aconvert_sse(
     body: AsyncIterable[bytes] | Iterable[bytes], *, raise_on_error: bool = False, **options: Unpack[Options]
-) -> AsyncIterator[Any]:
+) -> AsyncGenerator[Any, None]:
     """Yield the events of an async source of SSE bytes. As `convert_sse` in all else."""
     handler = ChatCmplStreamHandler(**options)
     return apull(handler, _Body(handler), body, raise_on_error)

@@ -29,16 +29,24 @@ class Scanner:
         self._balanced = False  # all that was opened is closed
         self._tested: tuple[int, bool] = (0, False)  # after how many pieces the JSON was read, and whether it is JSON
 
+    def is_in_string(self) -> bool:
+        """Return whether the pieces so far end inside a string, where white space counts."""
+        self._catch_up()
+        return self._inside
+
     def is_complete(self) -> bool:
         """Return whether the pieces so far are one complete JSON object, array or string."""
-        while self._read < len(self._pieces):
-            self._scan(self._pieces[self._read])
-            self._read += 1
+        self._catch_up()
         if not self._balanced:
             return False
         if self._tested[0] != self._read:
             self._tested = (self._read, _is_json("".join(self._pieces)))
         return self._tested[1]
+
+    def _catch_up(self) -> None:
+        while self._read < len(self._pieces):
+            self._scan(self._pieces[self._read])
+            self._read += 1
 
     def _scan(self, piece: str) -> None:
         if not self._begun:

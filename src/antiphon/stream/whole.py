@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from antiphon.errors import BadInput
 
-from .chunk import decode, is_object
+from .chunk import decode, fields, is_object, many
 from .emit import make_emitter
 from .handler import ChatCmplStreamHandler, Options
 from .pull import raise_failure
@@ -29,7 +29,7 @@ def to_response(chat_completion: Any, *, raise_on_error: bool = False, **options
         )
     handler = ChatCmplStreamHandler(**options)
     handler.feed(held)
-    handler.finish(done=True)
+    handler.finish(done=bool(many(fields(held).get("choices"))))
     if raise_on_error:
         raise_failure(handler)
     return make_emitter(style).response(handler.final or {})

@@ -384,6 +384,16 @@ NEW_INDEX = [
 # no id, index never opened or missing, no name
 NOTHING_BUT_ARGUMENTS = [
     Case(
+        "white space in the middle of a string is content",
+        [call(id="call_x", name="f", args='{"a":"x'), call(args=" "), call(args='y"}'), DONE_CALLS],
+        [called("f", '{"a":"x y"}', "call_x")],
+    ),
+    Case(
+        "white space between the parts of an object is nothing",
+        [call(id="call_x", name="f", args='{"a":'), call(args=" "), call(args="1}"), DONE_CALLS],
+        [called("f", '{"a":1}', "call_x")],
+    ),
+    Case(
         "no index: the latest call goes on",
         [call(id="call_x", name="f", args='{"a":'), call(args="1}"), DONE_CALLS],
         [called("f", A1, "call_x")],
