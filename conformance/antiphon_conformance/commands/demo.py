@@ -33,8 +33,10 @@ def demo(
 ) -> None:
     """Play built-in chat streams of many providers, each with its real oddities, and check what comes of them.
 
-    Needs no key and no network. Exits 0 if every stream ended as it must, with all it said, and no rule was broken;
-    1 if not; 2 on bad use; 3 if no stream could be played.
+    Needs no key and no network.
+
+    Exits 0 if every stream ended as it must and said all it must, and no rule was broken, 1 if not, 2 on bad use, 3 if
+    no stream could be played.
 
     Examples:
 

@@ -1,0 +1,52 @@
+"""The arguments of calls in the history, as JSON objects: strict backends refuse anything else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from antiphon.stream.chunk import is_object, plain
+
+from .content import Scope
+
+INPUT = "input"  # the one argument of a function that stands for a custom tool
+UNREADABLE = "unreadable_arguments"  # what holds arguments that are no JSON object
+
+_object = msgspec.json.Decoder(dict[str, Any])
+
+
+def object_text(arguments: Any, path: str, scope: Scope) -> str:
+    """Return `arguments` as the JSON text of an object: as they are where they are one, `{}` where there are none.
+
+    What is not a JSON object is kept in one, under its own key.
+    """
+    if is_object(arguments):
+        return json.dumps(plain(arguments), ensure_ascii=False)
+    text = arguments if isinstance(arguments, str) else json.dumps(plain(arguments))
+    if text.strip() in ("", "null"):
+        return "{}"
+    if _is_object(text):
+        return text
+    scope.report.changed(
+        f"{path}.arguments",
+        f"{len(text)} characters that are not a JSON object",
+        f"an object with the key {UNREADABLE!r}",
+        "strict backends refuse a history with other arguments",
+    )
+    return json.dumps({UNREADABLE: text}, ensure_ascii=False)
+
+
+def input_text(value: Any) -> str:
+    """Return the arguments of the function that stands for a custom tool."""
+    text = value if isinstance(value, str) else "" if value is None else json.dumps(plain(value))
+    return json.dumps({INPUT: text}, ensure_ascii=False)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        _object.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
+    return True

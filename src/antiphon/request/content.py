@@ -1,0 +1,183 @@
+"""The content of messages and tool outputs: parts of the Responses API to parts of chat.
+
+Text alone becomes one string, which every backend takes. A part that a backend cannot take leaves a note in its place,
+so that the model knows that something was there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from antiphon.profile import Profile
+from antiphon.stream.chunk import is_object, plain, text_of
+
+from .names import Names
+from .read import Json, described, entries, record
+from .report import BadRequest, Report
+
+ChatPart: TypeAlias = dict[str, Any]
+Part: TypeAlias = str | ChatPart  # a string is text
+Content: TypeAlias = str | list[ChatPart]
+
+TEXTS = frozenset({"input_text", "text", "output_text", "summary_text", "reasoning_text"})
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What all that reads one request shares."""
+
+    profile: Profile
+    report: Report
+    names: Names
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContent:
+    """What a tool gave back: its text, and the parts that a tool message cannot hold."""
+
+    text: str
+    media: tuple[ChatPart, ...] = ()
+
+
+def user_content(content: Any, path: str, scope: Scope) -> Content:
+    """Return the content of a user message: a string where all is text, else parts."""
+    parts = list(_parts(content, path, scope))
+    if all(isinstance(part, str) for part in parts):
+        return joined(parts)
+    return [text_part(part) if isinstance(part, str) else part for part in parts]
+
+
+def plain_text(content: Any, path: str, scope: Scope) -> str:
+    """Return the content of a message that holds text alone: of the system, of the developer."""
+    return joined(_text_alone(part, path, scope) for part in _parts(content, path, scope))
+
+
+def answer_text(part: Any, path: str, scope: Scope) -> str:
+    """Return the text of one part of an assistant message. A refusal is what was said, so it is text."""
+    if isinstance(part, str):
+        return part
+    held = record(part, path)
+    kind = held.get("type")
+    if kind == "refusal" or (kind is None and held.get("refusal")):
+        scope.report.changed(path, "refusal", "text", "backends that know no refusals would get an empty message")
+        return text_of(held.get("refusal"))
+    if kind == "output_audio":
+        scope.report.weakened(path, "output_audio", "its transcript", "chat takes no audio of an assistant back")
+        return text_of(held.get("transcript"))
+    return _text_alone(_part(held, path, scope), path, scope)
+
+
+def tool_content(output: Any, path: str, scope: Scope) -> ToolContent:
+    """Return what a tool gave back. A value that is no string and no list of parts is written as JSON."""
+    if isinstance(output, str):
+        return ToolContent(output)
+    if output is None:
+        return ToolContent("")
+    listed = [output] if is_object(output) else output if isinstance(output, int | float) else entries(output, path)
+    if not isinstance(listed, list) or not all(map(_is_part, listed)):
+        return ToolContent(json.dumps(plain(output if is_object(output) else listed), ensure_ascii=False))
+    parts = list(_parts(listed, path, scope))
+    media = tuple(part for part in parts if not isinstance(part, str))
+    return ToolContent(joined(part for part in parts if isinstance(part, str)), media)
+
+
+def text_part(text: str) -> ChatPart:
+    """Return a text part."""
+    return {"type": "text", "text": text}
+
+
+def joined(texts: Iterable[Any]) -> str:
+    """Return texts as one, a line break between them; empty ones leave none."""
+    return "\n".join(text for text in texts if text)
+
+
+def _is_part(one: Any) -> bool:
+    """Return whether an entry of a tool's output is a content part, and not some JSON of the tool's own."""
+    kind = record(one, "").get("type") if is_object(one) else None
+    return isinstance(kind, str) and (kind in TEXTS or kind in MEDIA)
+
+
+def _parts(content: Any, path: str, scope: Scope) -> Iterable[Part]:
+    if content is None:
+        return
+    if isinstance(content, str):
+        yield content
+        return
+    for number, part in enumerate([content] if is_object(content) else entries(content, path)):
+        here = f"{path}[{number}]"
+        yield part if isinstance(part, str) else _part(record(part, here), here, scope)
+
+
+def _part(held: Json, path: str, scope: Scope) -> Part:
+    kind = held.get("type")
+    if held.get("prompt_cache_breakpoint") is not None:
+        scope.report.ignored(f"{path}.prompt_cache_breakpoint", "a cache breakpoint", "chat content has none")
+    if kind in TEXTS or (kind is None and "text" in held):
+        return text_of(held.get("text"))
+    if isinstance(kind, str) and kind in MEDIA:
+        return MEDIA[kind](held, path, scope)
+    if not isinstance(kind, str):
+        raise BadRequest(f"{path}.type", f"the type of a content part is expected, and here is {described(kind)}")
+    return _note(f"{kind} left out", kind, path, scope, "chat has no such content part")
+
+
+def _image(held: Json, path: str, scope: Scope) -> Part:
+    """Source: `image_url` parts of the Chat Completions API, which have no file ids."""
+    given = held.get("image_url")
+    nested = record(given, path) if is_object(given) else {}
+    url, detail = nested.get("url") or given, held.get("detail") or nested.get("detail")
+    if not scope.profile.images:
+        return _note("image left out", "an image", path, scope, f"profile {scope.profile.name!r} takes no images")
+    if not isinstance(url, str) or not url:
+        return _note("image left out", "an image without URL", path, scope, "chat takes images by URL alone")
+    image: dict[str, Any] = {"url": url}
+    if detail is not None:
+        image["detail"] = detail
+    return {"type": "image_url", "image_url": image}
+
+
+def _file(held: Json, path: str, scope: Scope) -> Part:
+    """Source: `file` parts of the Chat Completions API, which have no URLs."""
+    inner = record(held["file"], path) if is_object(held.get("file")) else held
+    name = text_of(inner.get("filename")) or text_of(inner.get("file_url")) or "without name"
+    file = {key: inner[key] for key in ("filename", "file_data", "file_id") if inner.get(key)}
+    if not scope.profile.files:
+        why = f"profile {scope.profile.name!r} takes no files"
+        return _note(f"file left out: {name}", "a file", path, scope, why)
+    if not file.keys() & {"file_data", "file_id"}:
+        return _note(f"file left out: {name}", "a file by URL", path, scope, "chat takes files by data or id alone")
+    return {"type": "file", "file": file}
+
+
+def _audio(held: Json, path: str, scope: Scope) -> Part:
+    given = held.get("input_audio")
+    audio = record(given, f"{path}.input_audio") if given is not None else held
+    if not scope.profile.audio:
+        return _note("audio left out", "audio", path, scope, f"profile {scope.profile.name!r} takes no audio")
+    return {
+        "type": "input_audio",
+        "input_audio": {"data": text_of(audio.get("data")), "format": audio.get("format") or "wav"},
+    }
+
+
+MEDIA: dict[str, Callable[[Json, str, Scope], Part]] = {
+    "input_image": _image,
+    "image_url": _image,
+    "input_file": _file,
+    "file": _file,
+    "input_audio": _audio,
+}
+
+
+def _text_alone(part: Part, path: str, scope: Scope) -> str:
+    if isinstance(part, str):
+        return part
+    return _note(f"{part['type']} left out", part["type"], path, scope, "only user messages hold more than text")
+
+
+def _note(note: str, came: str, path: str, scope: Scope, why: str) -> str:
+    scope.report.weakened(path, came, "a note in its place", why)
+    return f"[{note}]"

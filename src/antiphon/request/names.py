@@ -1,0 +1,99 @@
+"""The names of tools on the chat side, and back: reversible, legal, at most 64 characters.
+
+A chat backend has one flat list of functions. The Responses API has namespaces, and calls that are not functions. So
+each tool has one chat name, and the table of them says what a call of that name is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import count
+from typing import Literal, TypeAlias
+
+# How a tool is declared in a Responses request; all but "function" come back as items of another type.
+ToolKind: TypeAlias = Literal["function", "custom", "tool_search", "local_shell", "shell", "apply_patch"]
+
+LONGEST = 64  # Source: `name` of a function in the Chat Completions API reference
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+_HASHED = 8  # characters of a hash that keeps apart what a shortened or cleaned name cannot
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as the request names it."""
+
+    kind: ToolKind
+    name: str
+    namespace: str | None = None
+
+    @property
+    def identity(self) -> tuple[str, str | None, str]:
+        """What calls find it by. Functions and custom tools share their names; the API's own tools have none."""
+        return ("" if self.kind in ("function", "custom") else self.kind, self.namespace, self.name)
+
+    @property
+    def wanted(self) -> str:
+        """The chat name it gets where that is legal and free."""
+        if not self.namespace:
+            return self.name
+        return self.namespace + ("" if self.namespace.endswith("__") else "__") + self.name
+
+
+class Names:
+    """Gives chat names, each to one tool. A name that is legal and free stays as it is."""
+
+    def __init__(self) -> None:
+        self._chat: dict[tuple[str, str | None, str], str] = {}
+        self._tools: dict[str, Tool] = {}
+
+    def give(self, tool: Tool) -> str:
+        """Return the chat name of `tool`; one that was not declared gets a name as if it were."""
+        known = self._chat.get(tool.identity)
+        if known is not None:
+            return known
+        name = self._free(tool)
+        self._chat[tool.identity] = name
+        self._tools[name] = tool
+        return name
+
+    def declare(self, tool: Tool) -> str:
+        """Return the chat name of a tool that the request offers: from now on that name is of its kind."""
+        name = self.give(tool)
+        self._tools[name] = tool
+        return name
+
+    def find(self, kind: ToolKind, namespace: str | None, name: str) -> str:
+        """Return the chat name for a call in the history, or for a choice.
+
+        A native response may give a plain function its own name as namespace (recording
+        openai/langchain-openai-1.7.4-test-tool-search-streaming): where only the plain one is offered, it is meant.
+        """
+        tool = Tool(kind, name, namespace)
+        if namespace and tool.identity not in self._chat and ("", None, name) in self._chat:
+            return self._chat["", None, name]
+        return self.give(tool)
+
+    def has(self, tool: Tool) -> bool:
+        """Return whether a tool of that identity has a name already."""
+        return tool.identity in self._chat
+
+    def restorable(self) -> dict[str, Tool]:
+        """Return chat name -> tool, for those whose calls are not to come back as they are."""
+        return {
+            name: tool
+            for name, tool in self._tools.items()
+            if tool.kind != "function" or tool.namespace or tool.name != name
+        }
+
+    def _free(self, tool: Tool) -> str:
+        legal = _ILLEGAL.sub("_", tool.wanted)[:LONGEST]
+        if legal == tool.wanted and legal not in self._tools:
+            return legal
+        for salt in count():
+            hashed = sha256(f"{salt}\0{tool.identity}".encode()).hexdigest()[:_HASHED]
+            name = f"{legal[: LONGEST - _HASHED - 1]}_{hashed}"
+            if name not in self._tools:
+                return name
+        raise AssertionError("counting has no end")
