@@ -218,7 +218,9 @@ def _own_call(kind: ToolKind, field: str) -> Reader:
 
 def _own_output(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
     output = item.get("output")
-    text = output if isinstance(output, str) else "" if output is None else json.dumps(plain(output), ensure_ascii=False)
+    text = (
+        output if isinstance(output, str) else "" if output is None else json.dumps(plain(output), ensure_ascii=False)
+    )
     if item.get("status") == "failed":
         text = joined(["failed", text])
     yield Output(_call_id(item), ToolContent(text), path)

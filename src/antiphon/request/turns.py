@@ -6,6 +6,7 @@ calls. A Responses history may have them in any order, may lack an output, and m
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -77,7 +78,7 @@ class Arrangement:
         self._blocks: list[Block] = []
         self._turn: Turn | None = None
         self._held: list[Thought] = []
-        self._waiting: dict[str, list[tuple[Turn, list[Call]]]] = {}  # call id -> calls without output, by turn
+        self._waiting: dict[str, list[tuple[Turn, deque[Call]]]] = {}  # call id -> calls without output, by turn
 
     def feed(self, entry: Entry) -> None:
         """Take the next entry."""
@@ -140,7 +141,7 @@ class Arrangement:
                 turn.calls.append(entry)
                 waiting = self._waiting.setdefault(call_id, [])
                 if not waiting or waiting[-1][0] is not turn:
-                    waiting.append((turn, []))
+                    waiting.append((turn, deque()))
                 waiting[-1][1].append(entry)
 
     def _answer(self, output: Output) -> None:
@@ -150,7 +151,7 @@ class Arrangement:
             self._orphan(output)
             return
         turn, calls = waiting[-1]
-        turn.outputs[calls.pop(0)] = output
+        turn.outputs[calls.popleft()] = output
         if not calls:
             waiting.pop()
         if turn is not self._turn:

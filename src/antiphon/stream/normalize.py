@@ -46,6 +46,9 @@ SOURCE_FIELDS = ("id", "system_fingerprint", "service_tier", "provider")
 # tool call fields that must come back on the next turn. Sources: gemini-openai-compat/issue--openmaic-1556
 # (extra_content); LiteLLM (provider_specific_fields, thought_signature).
 CALL_EXTRAS = ("extra_content", "provider_specific_fields", "thought_signature")
+CALL_FIELDS = frozenset({"tool_calls", "function_call"})
+REPLAYED_FIELDS = frozenset({"reasoning_details", "thinking_blocks", "provider_specific_fields"})
+CITING_FIELDS = frozenset({"annotations", "citations", "provider_specific_fields"})
 MEDIA_FIELDS = ("audio", "images", "image")
 MEDIA_PARTS = frozenset({"image", "image_url", "input_audio", "audio", "file", "video", "video_url"})
 
@@ -58,6 +61,7 @@ class Normalizer:
         self._warn = warn
         self._reasoning_fields = profile.reasoning_fields
         self._quirks = tuple(quirk.start() for quirk in profile.quirks)
+        self._reasoning_keys = REPLAYED_FIELDS.union(profile.reasoning_fields)
         self._plain = not self._quirks and set(profile.reasoning_fields) == set(REASONING_FIELDS)
         self._opened = False  # something visible came: what chunks say of their source is known by then
         self._said: dict[str, Any] = {}
@@ -101,7 +105,8 @@ class Normalizer:
         deltas: list[Delta] = [*self._source(chunk, choice)]
         for message in self._messages(choice):
             deltas.extend(self._message(message, choice))
-        deltas.extend(self._annotations(chunk))
+        if chunk.get("citations"):
+            deltas.extend(self._annotations(chunk))
         reason = word(choice.get("finish_reason")).strip().lower()
         if reason:
             deltas.append(FinishDelta(reason))
@@ -185,9 +190,10 @@ class Normalizer:
     # --- the message -------------------------------------------------------------------------------------------
 
     def _message(self, message: Fields, choice: Fields) -> Sequence[Delta]:
+        keys = message.keys()
         pieces = list(self._content(message.get("content")))
-        said: list[Delta] = [*self._calls(message)]
-        reasoning = self._reasoning(message)
+        said: list[Delta] = [] if keys.isdisjoint(CALL_FIELDS) else [*self._calls(message)]
+        reasoning = [] if keys.isdisjoint(self._reasoning_keys) else self._reasoning(message)
         said.extend(reasoning)
         refusal = text_of(message.get("refusal"))
         if refusal:
@@ -197,7 +203,8 @@ class Normalizer:
         said.extend(self._with_logprobs(pieces, said, fields(choice.get("logprobs"))))
         said = [whole for one in said if (whole := self._halves.mend(one)) is not None]
         self._opened = self._opened or bool(said)
-        said.extend(self._annotations(message))
+        if not keys.isdisjoint(CITING_FIELDS):
+            said.extend(self._annotations(message))
         said.extend(MediaDelta(key, plain(message[key])) for key in MEDIA_FIELDS if message.get(key))
         return said
 

@@ -1,0 +1,19 @@
+"""Gemini's OpenAI endpoint: no chunk id, calls without index or id, whole answers in one chunk, thought signatures."""
+
+from antiphon.profile import Profile
+
+PROFILE = Profile(
+    "gemini",
+    developer_role=False,
+    thought_signatures=True,
+    effort_levels=("none", "minimal", "low", "medium", "high"),
+    audio=True,
+    base_urls=("generativelanguage.googleapis.com", "*aiplatform.googleapis.com/*/endpoints/openapi"),
+    model_prefixes=("gemini-", "gemini/", "models/gemini", "google/gemini"),
+    evidence={
+        "developer_role": "https://ai.google.dev/gemini-api/docs/openai",
+        "thought_signatures": "chat/gemini-openai-compat/issue--openmaic-1556-gemini3-tool-call.jsonl",
+        "effort_levels": "https://ai.google.dev/gemini-api/docs/openai",
+        "audio": "https://ai.google.dev/gemini-api/docs/openai",
+    },
+)

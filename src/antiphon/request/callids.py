@@ -1,0 +1,57 @@
+"""Tool call ids, as the backend takes them: its own as they are, others mapped, each assistant message's apart."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from itertools import count
+
+from .content import Scope
+from .read import Json
+from .report import BadRequest
+
+# What a made id looks like; the first that fits the profile's pattern is used. Mistral wants nine letters or digits.
+FORMS = ("call_{:.24}", "{:.9}", "{:.24}", "{:.40}")
+
+
+class CallIds:
+    """Maps the ids of a history. An id stays as it is where it fits and its message has no other call of it."""
+
+    def __init__(self, scope: Scope) -> None:
+        pattern = scope.profile.call_id_pattern
+        self._scope = scope
+        self._fits = re.compile(pattern).fullmatch if pattern is not None else None
+        self._mapped: dict[str, str] = {}  # one of the client's -> one of ours
+        self._originals: dict[str, str] = {}
+        self._salts: dict[str, int] = {}  # so that many calls of one id do not try the same ones again
+
+    def give(self, call_id: str, path: str, taken: set[str]) -> str:
+        """Return the id on the chat side for `call_id`; it is not in `taken`, and is put there."""
+        chat_id = self._mapped.get(call_id, call_id)
+        if chat_id in taken or not self._is_fit(chat_id):
+            chat_id = self._made(call_id, path, taken)
+        taken.add(chat_id)
+        return chat_id
+
+    def originals(self) -> Json:
+        """Return id on the chat side -> the client's, for those that are not the same."""
+        return self._originals
+
+    def _is_fit(self, call_id: str) -> bool:
+        return bool(call_id) and (self._fits is None or self._fits(call_id) is not None)
+
+    def _made(self, call_id: str, path: str, taken: set[str]) -> str:
+        why = "another call of the message has it" if self._is_fit(call_id) else "the backend takes no such id"
+        for salt in count(self._salts.get(call_id, 0)):
+            hashed = sha256(f"{salt}\0{call_id}".encode()).hexdigest()
+            fitting = [made for form in FORMS if self._is_fit(made := form.format(hashed))]
+            if not fitting:
+                pattern = self._scope.profile.call_id_pattern
+                raise BadRequest(f"{path}.call_id", f"no id can be made that matches the profile's {pattern!r}")
+            if fitting[0] not in taken and self._originals.get(fitting[0], call_id) == call_id:
+                break
+        self._scope.report.changed(f"{path}.call_id", repr(call_id), repr(fitting[0]), why)
+        self._originals[fitting[0]], self._salts[call_id] = call_id, salt
+        if not self._is_fit(call_id):
+            self._mapped[call_id] = fitting[0]
+        return fitting[0]

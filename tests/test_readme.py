@@ -1,0 +1,102 @@
+"""Every example in the README and in `docs/` runs, and prints what it says it prints.
+
+A `python` block is run after those before it in the same file; its `#> …` comments are its whole output, line by line. A
+`console` block is run in bash, in one folder a file; the lines under a `$ …` are its output. `…` in an expected line
+stands for anything, alone on a line for any lines. Blocks of other kinds (`sh`: what needs a network or an
+installation) are not run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.is_file()]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(r"^\s*#> ?(.*)$", re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+
+
+class Block(NamedTuple):
+    """A fenced block: the line on which its text begins, its language, its text."""
+
+    line: int
+    kind: str
+    text: str
+
+
+def blocks(path: Path, kind: str) -> list[Block]:
+    document = path.read_text(encoding="utf-8")
+    found = BLOCK.finditer(document)
+    return [Block(document.count("\n", 0, m.start(2)) + 1, m[1], m[2]) for m in found if m[1] == kind]
+
+
+def commands(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each command of a console block with the output that it should have."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, output = part.partition("\n")
+        yield command, output
+
+
+def fits(printed: str, expected: str) -> bool:
+    pattern = re.escape(tidy(expected)).replace("…", ".*")
+    return re.fullmatch(pattern, tidy(printed), re.DOTALL) is not None
+
+
+def tidy(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_python_blocks(path: Path) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks(path, "python"):
+        out = StringIO()
+        code = compile("\n" * (block.line - 1) + block.text, str(path), "exec")
+        with redirect_stdout(out):
+            exec(code, names)
+        assert out.getvalue().splitlines() == PRINTED.findall(block.text), f"{path.name}, line {block.line}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+@pytest.mark.skipif(sys.platform == "win32", reason="the examples are for bash")
+def test_console_blocks(path: Path, tmp_path: Path) -> None:
+    here = sysconfig.get_path("scripts")
+    env = {
+        **os.environ,
+        "PATH": f"{here}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "80",
+        "PYTHONIOENCODING": "utf-8",
+    }
+    for block in blocks(path, "console"):
+        for command, expected in commands(block.text):
+            ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, capture_output=True, timeout=120)
+            printed = ran.stdout.decode() + ran.stderr.decode()
+            assert fits(printed, expected), f"{path.name}, line {block.line}: {command}\n{printed}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_links_lead_somewhere(path: Path) -> None:
+    links = LINK.findall(path.read_text(encoding="utf-8"))
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_there_are_examples_to_run() -> None:
+    readme = ROOT / "README.md"
+    assert len(blocks(readme, "python")) >= 4
+    assert len(blocks(readme, "console")) >= 2
