@@ -20,6 +20,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from typer.testing import CliRunner
+
+import antiphon
+import antiphon_conformance
+from antiphon.cli import app
+from antiphon.stream.handler import Options
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.is_file()]
@@ -85,8 +91,14 @@ def test_console_blocks(path: Path, tmp_path: Path) -> None:
     }
     for block in blocks(path, "console"):
         for command, expected in commands(block.text):
-            ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, capture_output=True, timeout=120)
-            printed = ran.stdout.decode() + ran.stderr.decode()
+            printed = subprocess.run(
+                ["bash", "-c", command],
+                cwd=tmp_path,
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=120,
+            ).stdout.decode()
             assert fits(printed, expected), f"{path.name}, line {block.line}: {command}\n{printed}"
 
 
@@ -94,6 +106,21 @@ def test_console_blocks(path: Path, tmp_path: Path) -> None:
 def test_links_lead_somewhere(path: Path) -> None:
     links = LINK.findall(path.read_text(encoding="utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_the_api_page_names_all_that_is_public() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    names = [*antiphon.__all__, *antiphon_conformance.__all__, *Options.__annotations__]
+    assert [name for name in names if not re.search(rf"\b{name}\b", page)] == []
+
+
+@pytest.mark.parametrize("command", ["convert", "demo", "explain", "lint"])
+def test_the_command_page_names_all_options(command: str) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    section = page.partition(f"## antiphon {command}")[2].partition("\n## ")[0]
+    asked = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    options = set(re.findall(r"(?<![\w-])--[a-z-]+", asked.stdout.partition("─ Options")[2])) - {"--help"}
+    assert sorted(option for option in options if f"`{option}" not in section) == []
 
 
 def test_there_are_examples_to_run() -> None:

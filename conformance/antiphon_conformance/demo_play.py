@@ -11,8 +11,8 @@ from antiphon import convert_sse, load_profile
 from antiphon.cli.convert import warnings_to
 from antiphon.errors import ProfileNotFound
 from antiphon.timeline import Timeline
+from antiphon_conformance import check
 
-from .check import check
 from .demo_streams import DemoStream, Json
 from .report import Report
 

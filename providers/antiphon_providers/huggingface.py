@@ -10,6 +10,7 @@ PROFILE = Profile(
     "huggingface",
     quirks=(SplitTags(),),
     developer_role=False,
+    single_leading_system=True,  # many chat templates, as Qwen's, refuse any other
     files=False,
     strict_tools=False,
     base_urls=("router.huggingface.co", "*.endpoints.huggingface.cloud"),
@@ -17,6 +18,7 @@ PROFILE = Profile(
     evidence={
         "quirks": "chat/huggingface-router/pydantic-ai--test-huggingface-test-hf-model-thinking-part-iter.jsonl",
         "developer_role": PI,
+        "single_leading_system": "https://github.com/BerriAI/litellm/pull/39852",
         "files": f"{ANY_LLM}/providers/huggingface/huggingface.py",
         "strict_tools": PI,
     },

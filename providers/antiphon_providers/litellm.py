@@ -4,16 +4,15 @@ from antiphon.profile import Profile
 
 from .sources import LITELLM
 
+# A call's thought signature rides in its id, so calls need no more than that.
 PROFILE = Profile(
     "litellm",
     reasoning_replay="thinking_blocks",
-    thought_signatures=True,
     passthrough=frozenset({"metadata", "user"}),
     base_urls=("localhost:4000",),
     model_prefixes=("litellm/", "litellm_proxy/"),
     evidence={
         "reasoning_replay": "https://docs.litellm.ai/docs/reasoning_content",
-        "thought_signatures": "https://github.com/BerriAI/litellm/blob/main/litellm/litellm_core_utils/prompt_templates/factory.py",
         "passthrough": f"{LITELLM}/litellm_proxy/chat/transformation.py",
     },
 )

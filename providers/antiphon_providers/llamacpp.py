@@ -9,6 +9,7 @@ PROFILE = Profile(
     "llamacpp",
     reasoning_fields=("reasoning_content", "reasoning", "reasoning_text"),
     developer_role=True,
+    single_leading_system=True,  # many chat templates, as Qwen's, refuse any other
     null_content_with_calls=True,
     files=False,
     reasoning_replay="reasoning_content",
@@ -18,6 +19,7 @@ PROFILE = Profile(
     evidence={
         "reasoning_fields": "wire/llamacpp/chat_reasoning.sse",
         "developer_role": "wire/llamacpp/chat_system_developer.sse",
+        "single_leading_system": "https://github.com/ggml-org/llama.cpp/issues/27367",
         "null_content_with_calls": "wire/llamacpp/chat_tool_history.sse",
         "files": f"{ANY_LLM}/providers/registry.py",
         "reasoning_replay": "https://github.com/ggml-org/llama.cpp/blob/master/common/chat.cpp",

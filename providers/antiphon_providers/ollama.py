@@ -9,6 +9,7 @@ PROFILE = Profile(
     "ollama",
     reasoning_fields=("reasoning", "reasoning_content", "reasoning_text"),
     developer_role=False,
+    single_leading_system=True,  # many chat templates, as Qwen's, refuse any other
     files=False,
     reasoning_replay="reasoning",
     max_tokens_field="max_tokens",
@@ -19,6 +20,7 @@ PROFILE = Profile(
     evidence={
         "reasoning_fields": "chat/ollama/ruby_llm--n-calling-ollama-qwen3-can-use-tools-with-multi-turn-streaming-conversations.jsonl",
         "developer_role": "https://github.com/ollama/ollama-python/issues/453",
+        "single_leading_system": "https://github.com/phuetz/code-buddy/pull/75",
         "files": _SERVER,
         "reasoning_replay": _SERVER,
         "max_tokens_field": _SERVER,

@@ -8,6 +8,7 @@ PROFILE = Profile(
     "sglang",
     reasoning_fields=("reasoning_content", "reasoning", "reasoning_text"),
     developer_role=True,
+    single_leading_system=True,  # many chat templates, as Qwen's, refuse any other
     files=False,
     reasoning_replay="reasoning_content",
     effort_levels=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
@@ -17,6 +18,7 @@ PROFILE = Profile(
     evidence={
         "reasoning_fields": "chat/sglang/issue--sglang-9657-gpt-oss-reasoning.jsonl",
         "developer_role": _SERVER,
+        "single_leading_system": "https://github.com/BerriAI/litellm/pull/39282",
         "files": _SERVER,
         "reasoning_replay": _SERVER,
         "effort_levels": _SERVER,

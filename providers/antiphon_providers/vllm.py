@@ -12,6 +12,7 @@ PROFILE = Profile(
     reasoning_fields=("reasoning", "reasoning_content", "reasoning_text"),
     quirks=(SplitTags(),),
     developer_role=True,
+    single_leading_system=True,  # many chat templates, as Qwen's, refuse any other
     files=False,
     audio=True,
     reasoning_replay="reasoning",
@@ -23,6 +24,7 @@ PROFILE = Profile(
         "reasoning_fields": "chat/vllm/llama-stack--66c64647aba657ff9c59b7706db8.jsonl",
         "quirks": "chat/vllm/llama-stack--inference-0248ff8a1be5ff5ba8.jsonl",
         "developer_role": "wire/vllm/chat_system_developer.sse",
+        "single_leading_system": "https://github.com/nashsu/llm_wiki/issues/45",
         "files": f"{ANY_LLM}/providers/registry.py",
         "audio": "https://docs.vllm.ai/en/latest/features/multimodal_inputs.html",
         "reasoning_replay": "https://docs.vllm.ai/en/v0.17.1/features/interleaved_thinking/",

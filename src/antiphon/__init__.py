@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .errors import AntiphonError, BadInput, ProfileNotFound, SourceError, StrictError
-    from .profile import Profile, Quirk, load_profile
+    from .profile import Profile, Quirk, find_profile, load_profile
     from .stream.accumulate import accumulate
     from .stream.handler import (
         AnyLLMChatCmplStreamHandler,
@@ -33,7 +33,7 @@ __version__ = "0.1.0"
 # public name -> the module that has it
 _HOMES: dict[str, str] = {
     **dict.fromkeys(("AntiphonError", "BadInput", "ProfileNotFound", "SourceError", "StrictError"), ".errors"),
-    **dict.fromkeys(("Profile", "Quirk", "load_profile"), ".profile"),
+    **dict.fromkeys(("Profile", "Quirk", "find_profile", "load_profile"), ".profile"),
     "accumulate": ".stream.accumulate",
     **dict.fromkeys(
         (
@@ -68,6 +68,7 @@ __all__ = [
     "aconvert_sse",
     "convert",
     "convert_sse",
+    "find_profile",
     "load_profile",
     "to_response",
 ]

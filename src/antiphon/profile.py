@@ -181,7 +181,7 @@ def _place(url: str) -> str:
     place = url.lower().partition("://")[2] or url.lower()
     place = place.partition("?")[0].rstrip("/")
     host, slash, path = place.partition("/")
-    host = host.rpartition("@")[2]
+    host = host.rpartition("@")[2].removesuffix(":443").removesuffix(":80")
     for own in ("127.0.0.1", "0.0.0.0", "[::1]"):
         if host == own or host.startswith(f"{own}:"):
             host = f"localhost{host.removeprefix(own)}"

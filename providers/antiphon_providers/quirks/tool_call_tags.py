@@ -165,7 +165,7 @@ def _call(payload: str) -> CallDelta | None:
         return None
     match found.get("arguments"):
         case None | "":
-            return CallDelta(name=found["name"])
+            return CallDelta(name=found["name"], arguments="{}")
         case str(text) if _object(text) is not None:
             return CallDelta(name=found["name"], arguments=text)
         case dict():

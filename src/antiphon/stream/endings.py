@@ -29,9 +29,13 @@ FINISHES: dict[str, Gravity] = {
     "eos": Gravity.DONE,
     "length": Gravity.LENGTH,
     "max_tokens": Gravity.LENGTH,
+    "model_length": Gravity.LENGTH,  # Mistral
+    "model_context_window_exceeded": Gravity.LENGTH,  # Z.ai
     "content_filter": Gravity.CONTENT_FILTER,
     "safety": Gravity.CONTENT_FILTER,
+    "sensitive": Gravity.CONTENT_FILTER,  # Z.ai
     "error": Gravity.ERROR,
+    "network_error": Gravity.ERROR,  # Z.ai
 }
 
 

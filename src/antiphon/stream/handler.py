@@ -369,7 +369,7 @@ def _request_of(response: Any, model: str | None) -> dict[str, Any]:
 
 
 def _never(chunk: Any) -> None:
-    """No chunk is plain: nothing was opened yet, or the profile has quirks, or the response has ended."""
+    """No chunk is plain: nothing was opened yet, or a quirk is at work, or the response has ended."""
 
 
 def _now() -> int:

@@ -62,7 +62,7 @@ class Normalizer:
         self._reasoning_fields = profile.reasoning_fields
         self._quirks = tuple(quirk.start() for quirk in profile.quirks)
         self._reasoning_keys = REPLAYED_FIELDS.union(profile.reasoning_fields)
-        self._plain = not self._quirks and set(profile.reasoning_fields) == set(REASONING_FIELDS)
+        self._plain = set(profile.reasoning_fields) == set(REASONING_FIELDS)
         self._opened = False  # something visible came: what chunks say of their source is known by then
         self._said: dict[str, Any] = {}
         self._tool_calls = False
@@ -71,8 +71,8 @@ class Normalizer:
 
     @property
     def reads_plain(self) -> bool:
-        """Whether a plain chunk needs nothing of what is here: content came, and the profile has no quirks."""
-        return self._opened and self._plain and not self._halves.held
+        """Whether a plain chunk needs nothing of what is here: content came, and no quirk is at work."""
+        return self._opened and self._plain and not self._halves.held and all(quirk.idle for quirk in self._quirks)
 
     def feed(self, chunk: Any) -> Sequence[Delta] | None:
         """Return the deltas of `chunk`, an SDK's object, a mapping or JSON text; None where it is no object."""
