@@ -1,8 +1,8 @@
 """Every example in the README and in `docs/` runs, and prints what it says it prints.
 
-A `python` block is run after those before it in the same file; its `#> …` comments are its whole output, line by line. A
-`console` block is run in bash, in one folder a file; the lines under a `$ …` are its output. `…` in an expected line
-stands for anything, alone on a line for any lines. Blocks of other kinds (`sh`: what needs a network or an
+A `python` block is run after those before it in the same file, and `chunks` are there from the beginning; its `# -> …`
+comments are its whole output, line by line. A `console` block is run in bash, in one folder a file; the lines under a
+`$ …` are its output, in which `…` stands for anything. Blocks of other kinds (`sh`: what needs a network or an
 installation) are not run.
 """
 
@@ -25,12 +25,14 @@ from typer.testing import CliRunner
 import antiphon
 import antiphon_conformance
 from antiphon.cli import app
+from antiphon.stream.endings import FINISHES
 from antiphon.stream.handler import Options
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.is_file()]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PRINTED = re.compile(r"^\s*#> ?(.*)$", re.MULTILINE)
+PRINTED = re.compile(r"^\s*# -> ?(.*)$", re.MULTILINE)
+CHUNKS = [{"choices": [{"index": 0, "delta": {"content": "Hello"}, "finish_reason": "stop"}]}]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
@@ -70,7 +72,7 @@ def named(path: Path) -> str:
 
 @pytest.mark.parametrize("path", FILES, ids=named)
 def test_python_blocks(path: Path) -> None:
-    names: dict[str, Any] = {"__name__": "__main__"}
+    names: dict[str, Any] = {"__name__": "__main__", "chunks": CHUNKS}
     for block in blocks(path, "python"):
         out = StringIO()
         code = compile("\n" * (block.line - 1) + block.text, str(path), "exec")
@@ -112,6 +114,11 @@ def test_the_api_page_names_all_that_is_public() -> None:
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     names = [*antiphon.__all__, *antiphon_conformance.__all__, *Options.__annotations__]
     assert [name for name in names if not re.search(rf"\b{name}\b", page)] == []
+
+
+def test_the_page_of_endings_has_all_finish_words() -> None:
+    page = (ROOT / "docs" / "endings.md").read_text(encoding="utf-8")
+    assert [word for word in FINISHES if f"`{word}`" not in page] == []
 
 
 @pytest.mark.parametrize("command", ["convert", "demo", "explain", "lint"])

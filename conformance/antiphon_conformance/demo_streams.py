@@ -2,7 +2,8 @@
 
 Each file in `streams/` is one stream. Its first line says what it is and what must come of it; each other line is a
 piece of the body: an object is sent as `data: <the line as it is>` and a blank line, a string as the text it is. The
-shapes are those of recorded streams, the contents are our own.
+contents are our own, the shapes those of recorded streams; but for `azure-filter` and `interleaved`, of which no recording
+is known: these follow the vendor's description and public reports.
 """
 
 from __future__ import annotations

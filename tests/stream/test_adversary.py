@@ -213,7 +213,7 @@ def well_formed(events: list[Json]) -> None:
         kind = event["type"]
         if kind == "response.output_item.added":
             assert open_item is None
-            open_item, deltas = event["item"], []
+            open_item, deltas, marks = event["item"], [], []
             assert not (open_item.get("content") or open_item.get("arguments") or open_item.get("input") or open_item.get("summary"))
             if "call" in open_item["type"]:
                 assert open_item["name"]

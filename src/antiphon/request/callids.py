@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from itertools import count
 
 from .content import Scope
 from .read import Json
@@ -41,17 +40,31 @@ class CallIds:
         return bool(call_id) and (self._fits is None or self._fits(call_id) is not None)
 
     def _made(self, call_id: str, path: str, taken: set[str]) -> str:
-        why = "another call of the message has it" if self._is_fit(call_id) else "the backend takes no such id"
-        for salt in count(self._salts.get(call_id, 0)):
-            hashed = sha256(f"{salt}\0{call_id}".encode()).hexdigest()
-            fitting = [made for form in FORMS if self._is_fit(made := form.format(hashed))]
-            if not fitting:
-                pattern = self._scope.profile.call_id_pattern
-                raise BadRequest(f"{path}.call_id", f"no id can be made that matches the profile's {pattern!r}")
-            if fitting[0] not in taken and self._originals.get(fitting[0], call_id) == call_id:
-                break
-        self._scope.report.changed(f"{path}.call_id", repr(call_id), repr(fitting[0]), why)
-        self._originals[fitting[0]], self._salts[call_id] = call_id, salt
-        if not self._is_fit(call_id):
-            self._mapped[call_id] = fitting[0]
-        return fitting[0]
+        fits = self._is_fit(call_id)
+        made, salt = self._free(call_id, path, taken)
+        why = "another call of the message has it" if fits else "the backend takes no such id"
+        self._scope.report.changed(f"{path}.call_id", repr(call_id), repr(made), why)
+        self._salts[call_id] = salt
+        if call_id:
+            self._originals[made] = call_id
+        if call_id and not fits:
+            self._mapped[call_id] = made
+        return made
+
+    def _free(self, call_id: str, path: str, taken: set[str]) -> tuple[str, int]:
+        """Return an id that fits and is nobody else's, and the salt that made it."""
+        salt = self._salts.get(call_id, 0)
+        while True:
+            made = self._fitting(f"{salt}\0{call_id}", path)
+            if made not in taken and self._originals.get(made, call_id) == call_id:
+                return made, salt
+            salt += 1
+
+    def _fitting(self, seed: str, path: str) -> str:
+        hashed = sha256(seed.encode()).hexdigest()
+        for form in FORMS:
+            made = form.format(hashed)
+            if self._is_fit(made):
+                return made
+        pattern = self._scope.profile.call_id_pattern
+        raise BadRequest(f"{path}.call_id", f"no id can be made that matches the profile's {pattern!r}")

@@ -8,13 +8,12 @@ from typing import Any, Literal, TypeAlias
 from antiphon.stream.chunk import fields, is_object, word
 
 from .content import Scope
-from .names import Tool
 from .read import Json, described, entries, record
 from .report import BadRequest
 from .tools import CLIENT_TOOLS, Offer
 
 Mode: TypeAlias = Literal["auto", "none", "required"]
-MODES: dict[str, Mode] = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+MODES: dict[str, Mode] = {"auto": "auto", "none": "none", "required": "required"}
 PATH = "tool_choice"
 
 
@@ -32,7 +31,7 @@ def choose(choice: Any, offered: Sequence[Offer], scope: Scope) -> tuple[list[Of
     held = record(choice, PATH)
     if held.get("type") == "allowed_tools":
         return _allowed(held, offered, scope)
-    return _named(_chosen(held, offered, PATH), offered, scope)
+    return _named(_chosen(held, offered, PATH, scope), offered, scope)
 
 
 def _mode(mode: Mode, offered: list[Offer], scope: Scope) -> tuple[list[Offer], Any]:
@@ -83,25 +82,24 @@ def _wanted(tools: Any, offered: Sequence[Offer], scope: Scope) -> Iterable[Offe
             yield from (offer for offer in offered if offer.tool.namespace == held.get("name"))
             continue
         try:
-            yield _chosen(held, offered, path)
+            yield _chosen(held, offered, path, scope)
         except BadRequest as error:
             scope.report.dropped(path, "an allowed tool", error.message)
 
 
-def _chosen(held: Json, offered: Sequence[Offer], path: str) -> Offer:
+def _chosen(held: Json, offered: Sequence[Offer], path: str, scope: Scope) -> Offer:
     """Return the tool that is meant. Raises BadRequest where it is not offered."""
     kind = held.get("type")
     if not isinstance(kind, str):
         raise BadRequest(f"{path}.type", f"the type of a tool is expected, and here is {described(kind)}")
+    if kind not in ("function", "custom") and kind not in CLIENT_TOOLS:
+        raise BadRequest(path, f"it names a tool of type {kind}, which no chat backend has")
     inner = fields(held.get(kind)) or held
-    name, namespace = word(inner.get("name")), word(inner.get("namespace")) or None
-    if kind in CLIENT_TOOLS:
-        name = kind
-    elif kind not in ("function", "custom"):
-        raise BadRequest(path, f"it forces a tool of type {kind}, which no chat backend has")
-    wanted = Tool("function" if kind == "custom" else CLIENT_TOOLS[kind].kind if kind in CLIENT_TOOLS else "function", name)
+    group, name = (kind, kind) if kind in CLIENT_TOOLS else ("", word(inner.get("name")))
+    namespace = word(inner.get("namespace")) or None
     for offer in offered:
         tool = offer.tool
-        if tool.name == name and namespace in (None, tool.namespace) and tool.identity[0] == wanted.identity[0]:
+        known = (tool.name, scope.names.give(tool)) if namespace is None else (tool.name,)
+        if tool.identity[0] == group and name in known and namespace in (None, tool.namespace):
             return offer
-    raise BadRequest(path, f"it names the tool {name!r}, which is not among the tools")
+    raise BadRequest(path, f"it names the tool {name!r}, which is not among those that can be offered")

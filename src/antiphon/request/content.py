@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from antiphon.profile import Profile
-from antiphon.stream.chunk import is_object, plain, text_of
+from antiphon.stream.chunk import fields, is_object, plain, text_of
 
 from .names import Names
 from .read import Json, described, entries, record
@@ -127,7 +127,7 @@ def _part(held: Json, path: str, scope: Scope) -> Part:
 def _image(held: Json, path: str, scope: Scope) -> Part:
     """Source: `image_url` parts of the Chat Completions API, which have no file ids."""
     given = held.get("image_url")
-    nested = record(given, path) if is_object(given) else {}
+    nested = fields(given)
     url, detail = nested.get("url") or given, held.get("detail") or nested.get("detail")
     if not scope.profile.images:
         return _note("image left out", "an image", path, scope, f"profile {scope.profile.name!r} takes no images")

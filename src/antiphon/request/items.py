@@ -130,7 +130,7 @@ def _answer(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
     calls: list[Entry] = []
     for number, part in enumerate(parts):
         here = f"{path}.content[{number}]"
-        held = {} if isinstance(part, str) else record(part, here)
+        held = fields(part) if isinstance(part, str) else record(part, here)
         kind = held.get("type")
         if isinstance(kind, str) and kind in CALLS:
             calls.extend(READERS[kind](held, here, scope))

@@ -75,10 +75,6 @@ class Names:
             return self._chat["", None, name]
         return self.give(tool)
 
-    def has(self, tool: Tool) -> bool:
-        """Return whether a tool of that identity has a name already."""
-        return tool.identity in self._chat
-
     def restorable(self) -> dict[str, Tool]:
         """Return chat name -> tool, for those whose calls are not to come back as they are."""
         return {

@@ -7,14 +7,17 @@ another family signed or encrypted goes to nobody else, nor does the text beside
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import msgspec
+
 from antiphon.errors import BadInput
 from antiphon.profile import Profile
 from antiphon.stream.chunk import fields, is_object, many, plain, text_of, word
-from antiphon.stream.details import is_signed, unsealed
+from antiphon.stream.details import SEAL, is_signed, unsealed
 
 from .content import Scope, joined
 from .items import Call, Thought
@@ -70,11 +73,17 @@ def replayed(thoughts: Sequence[Thought], calls: Sequence[Call], scope: Scope) -
     return REPLAYS[scope.profile.reasoning_replay](memories, calls, scope)
 
 
+def sealed_for(family: str, pieces: Iterable[Json]) -> str:
+    """Return `encrypted_content` that holds all of `pieces` and whose they are; `unsealed` reads it back."""
+    return SEAL + urlsafe_b64encode(msgspec.json.encode([{"type": FAMILY, FAMILY: family}, *pieces])).decode()
+
+
 def remember(thought: Thought, scope: Scope) -> Memory:
     """Return what a reasoning item holds."""
     item, path = thought.item, thought.path
     data = fields(item.get("provider_data"))
-    pieces = [plain(one) for one in (*many(data.get("reasoning_details")), *many(data.get("thinking_blocks")))]
+    given = (*many(data.get("reasoning_details")), *many(data.get("thinking_blocks")))
+    pieces: list[Piece] = [plain(one) for one in given if is_object(one)]
     sealed, locked = item.get("encrypted_content"), False
     if isinstance(sealed, str) and sealed and not pieces:
         try:
@@ -83,8 +92,10 @@ def remember(thought: Thought, scope: Scope) -> Memory:
             scope.report.dropped(f"{path}.encrypted_content", "sealed reasoning", "it is damaged")
             read = None
         pieces, locked = read or [], read is None
+    family = next((word(piece[FAMILY]) for piece in pieces if piece.get("type") == FAMILY), word(data.get(FAMILY)))
+    kept = tuple(piece for piece in pieces if piece.get("type") != FAMILY)
     text = _joined_text(item.get("content")) or _joined_text(item.get("summary"))
-    return Memory(text, tuple(piece for piece in pieces if is_object(piece)), word(data.get(FAMILY)), locked, path)
+    return Memory(text, kept, family, locked, path)
 
 
 def call_fields(call: Call, scope: Scope, *, first: bool) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from .names import Tool, ToolKind
 from .read import Json, described, entries, named, optional_record, record, shared
 from .report import BadRequest
 
-NO_PARAMETERS = {"type": "object", "properties": {}}
+SPOKEN: dict[str, ToolKind] = {"function": "function", "custom": "custom"}  # tools that the request names
+NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 # what a tool may say beside what is carried: it changes how a server runs it, not what the model may call
 _UNREAD = ("defer_loading", "output_schema", "allowed_callers", "async", "async_")
 
@@ -52,10 +53,14 @@ def offers(request_tools: Any, items: Sequence[Any], scope: Scope) -> list[Offer
     return list(latest.values())
 
 
-def functions(offered: Sequence[Offer], scope: Scope) -> list[dict[str, Any]]:
-    """Return chat's `tools` for `offered`, and give all of them their names: plain ones keep theirs."""
+def declare(offered: Sequence[Offer], scope: Scope) -> None:
+    """Give all tools their names: those without a namespace first, so that they keep theirs."""
     for offer in sorted(offered, key=lambda offer: bool(offer.tool.namespace)):
         scope.names.declare(offer.tool)
+
+
+def functions(offered: Sequence[Offer], scope: Scope) -> list[dict[str, Any]]:
+    """Return chat's `tools` for `offered`, which have their names."""
     return [_function(offer, scope) for offer in offered]
 
 
@@ -66,9 +71,9 @@ def _offers(tools: Any, path: str, scope: Scope, namespace: str | None = None) -
         kind = held.get("type")
         if not isinstance(kind, str) or not kind:
             raise BadRequest(f"{here}.type", f"the type of a tool is expected, and here is {described(kind)}")
-        if kind == "function" or kind == "custom":
+        if kind in SPOKEN:
             inner = _inner(held, kind, here)
-            yield Offer(Tool(kind, named(inner, "name", here), namespace), inner, here)
+            yield Offer(Tool(SPOKEN[kind], named(inner, "name", here), namespace), inner, here)
         elif kind == "namespace" and namespace is None:
             yield from _namespace(held, here, scope)
         elif kind in CLIENT_TOOLS and namespace is None and not _is_hosted(held, kind):
@@ -204,9 +209,13 @@ CLIENT_TOOLS: dict[str, ClientTool] = {
 
 
 def _is_hosted(held: Json, kind: str) -> bool:
-    """Return whether a server is to run it: a search unless the client says it does, a shell in a container."""
+    """Return whether a server is to run it: a shell in a container, a search unless the client says that it searches.
+
+    A search with a description or parameters is the client's. Source: `ToolSearchToolParam` of openai 3.57.
+    """
     if kind == "tool_search":
-        return held.get("execution") != "client"
+        told = bool(held.get("description") or held.get("parameters"))
+        return held.get("execution") != "client" and (held.get("execution") is not None or not told)
     environment = fields(held.get("environment"))
     return kind == "shell" and bool(environment) and environment.get("type") != "local"
 
