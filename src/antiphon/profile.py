@@ -35,10 +35,20 @@ class Transducer(Protocol):
         """Return what was kept back; called once, at the end of the stream."""
         ...
 
+
+@runtime_checkable
+class Idling(Protocol):
+    """A transducer that may say that it is done with a stream: one that does not is asked of every delta."""
+
     @property
     def idle(self) -> bool:
         """Whether all that comes from now on is passed on as it is, so that it need not be asked."""
         ...
+
+
+def is_idle(transducer: Transducer) -> bool:
+    """Return whether `transducer` need not be asked any more."""
+    return isinstance(transducer, Idling) and transducer.idle
 
 
 @runtime_checkable

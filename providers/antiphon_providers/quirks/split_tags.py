@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from antiphon.stream.deltas import Delta, ErrorDelta, FinishDelta, LogprobsDelta, ReasoningDelta, TextDelta
+from antiphon.stream.deltas import (
+    CallDelta,
+    Delta,
+    ErrorDelta,
+    FinishDelta,
+    LogprobsDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+)
 
 from .held import Held, overlap
 
@@ -73,6 +82,10 @@ class Splitting:
                 return ()
             case ReasoningDelta():
                 made = [*self._flush(), one]
+                self._place = Place.OFF
+                return made
+            case CallDelta() | RefusalDelta() if self._place is Place.START and self._held.text.strip():
+                made = [*self._flush(), one]  # what looked like the beginning of a tag is text
                 self._place = Place.OFF
                 return made
             case FinishDelta() | ErrorDelta():

@@ -113,7 +113,7 @@ class Assembler:
         self._signed: dict[str, list[Json]] = {}  # signed pieces that have an id: it may be that of a call to come
         self._usage: dict[str, Any] | None = None
         self._data: dict[str, Any] = {}  # provider_data of the response
-        self._output = Output(emitter, ids, REASONING[reasoning], warn, self._head, self._data)
+        self._output = Output(emitter, ids, REASONING[reasoning], warn, self._head, self._calls.is_known, self._data)
 
     def feed(self, deltas: Sequence[Delta]) -> None:
         """Take the deltas of one chunk. Raises KeyError where the response has ended."""

@@ -194,6 +194,10 @@ class Calls:
             self._at[index] = call
         return call
 
+    def is_known(self, id: str) -> bool:
+        """Return whether some call goes by `id`."""
+        return any(id == call.call_id or id in call.ids for call in self.all)
+
     def is_taken(self, id: str, but: Call) -> bool:
         """Return whether `id` is another call's call_id."""
         return any(call.call_id == id for call in self.all if call is not but)
@@ -221,6 +225,12 @@ def _continue(calls: Calls, fragment: CallDelta, call: Call | None) -> Call | No
 
 def _open(calls: Calls, fragment: CallDelta, call: Call | None) -> Call | None:
     return calls.open(fragment)
+
+
+def _continue_or_open(calls: Calls, fragment: CallDelta, call: Call | None) -> Call | None:
+    """Without an index, an id and a name after complete arguments begin a new call, unless they say the same again."""
+    more = bool(fragment.arguments.strip()) and call is not None and not call.repeats(fragment.arguments)
+    return calls.open(fragment) if call is None or (more and call.is_complete()) else call
 
 
 def _adopt(calls: Calls, fragment: CallDelta, call: Call | None) -> Call | None:
@@ -254,6 +264,7 @@ def _name_of_latest(calls: Calls, fragment: CallDelta, call: Call | None) -> Cal
 
 # Design: GRAMMAR, "Which call does a fragment belong to?"
 TABLE: tuple[Row, ...] = (
+    Row(frozenset({IdIs.HERE}), frozenset({IndexIs.MISSING}), GIVEN, _continue_or_open),
     Row(frozenset({IdIs.HERE}), ANY_INDEX, ANY_NAME, _continue),
     Row(frozenset({IdIs.ELSEWHERE}), ANY_INDEX, frozenset({NameIs.NONE}), _continue),
     Row(frozenset({IdIs.ELSEWHERE}), ANY_INDEX, GIVEN, _open),

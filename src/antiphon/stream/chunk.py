@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -22,6 +23,8 @@ PlainDelta: TypeAlias = str | TextDelta | CallDelta | ReasoningDelta
 # What is set in an openai delta that holds text, calls or reasoning alone. (`construct` does not count extra fields.)
 PLAIN_TEXT = (frozenset({"content"}), frozenset({"content", "role"}))
 PLAIN_CALLS = frozenset({"tool_calls"})
+UNLIKELY = -9999.0  # OpenAI's word for a token that is too unlikely to count (API reference, `logprobs`)
+NOT_GIVEN = frozenset({"NotGiven", "Omit"})  # openai's words for a parameter that is left out
 PLAIN_REASONING = frozenset({"content", "role", "reasoning_content", "reasoning"})
 CHUNK_KEYS = ("error", "usage", "x_groq", "citations")
 CHOICE_KEYS = ("finish_reason", "native_finish_reason", "logprobs", "usage", "error")
@@ -64,15 +67,30 @@ def is_object(value: Any) -> bool:
 
 def plain(value: Any) -> Any:
     """Return `value` as plain JSON data: SDK objects become dicts, at any depth."""
-    if value is None or isinstance(value, str | int | float | bool):
+    if isinstance(value, str):
+        return whole_characters(value)
+    if value is None or isinstance(value, int | float | bool):
         return value
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "replace")
     if is_object(value):
-        return {str(key): plain(one) for key, one in fields(value).items()}
+        return {whole_characters(str(key)): plain(one) for key, one in _said(value).items()}
     return str(value)
+
+
+def _said(value: Any) -> Mapping[str, Any]:
+    """Return what an object says, by the names of the API: of a model not the fields that were never given."""
+    known: Any = getattr(value.__class__, "__pydantic_fields__", None)
+    if not isinstance(known, dict):
+        return {key: one for key, one in fields(value).items() if type(one).__name__ not in NOT_GIVEN}
+    given: Any = getattr(value, "__pydantic_fields_set__", ())
+    return {
+        (known[key].alias or key) if key in known else key: one  # pyright: ignore[reportUnknownMemberType]
+        for key, one in fields(value).items()
+        if one is not None or key in given
+    }
 
 
 def copied(value: Any) -> Any:
@@ -110,8 +128,13 @@ def text_of(value: Any) -> str:
 def word(value: Any) -> str:
     """Return a name, an id or a word: a string as it is, a number as its digits, else nothing."""
     if isinstance(value, str):
-        return value
+        return whole_characters(value)
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def whole_characters(text: str) -> str:
+    """Return `text` with what stands for half a character in place of lone surrogates, which no event can hold."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def whole_number(value: Any) -> int | None:
@@ -150,11 +173,10 @@ def _entry(held: Mapping[str, Any]) -> dict[str, Any]:
 
 def _token(held: Mapping[str, Any]) -> dict[str, Any]:
     token, octets, logprob = held.get("token"), held.get("bytes"), held.get("logprob")
-    if type(token) is not str:
-        token = text_of(token)
+    token = whole_characters(token if type(token) is str else text_of(token))
     return {
         "token": token,
-        "logprob": float(logprob) if isinstance(logprob, int | float) else 0.0,
+        "logprob": float(logprob) if isinstance(logprob, int | float) and isfinite(logprob) else UNLIKELY,
         "bytes": list(octets) if isinstance(octets, list | tuple) else list(token.encode("utf-8", "replace")),  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     }
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from .chunk import fields, is_object, plain, text_of, whole_number, word
+from .chunk import fields, is_object, plain, text_of, whole_characters, whole_number, word
 
 
 class Fault(NamedTuple):
@@ -47,7 +47,8 @@ _CREDENTIALS = (
 
 
 def redact(message: str) -> str:
-    """Return `message` without keys and without credentials in URLs."""
+    """Return `message` without keys, without credentials in URLs, and without halves of characters."""
+    message = whole_characters(message)
     for pattern, instead in _CREDENTIALS:
         message = pattern.sub(instead, message)
     return message
@@ -87,10 +88,17 @@ def fault_of_exception(error: BaseException) -> Fault:
     status = getattr(error, "status_code", None)
     if status is None:
         status = getattr(getattr(error, "response", None), "status_code", None)
-    name, said = type(error).__name__, str(error).strip()
+    name, said = type(error).__name__, _words(error)
     code = word(getattr(error, "code", None))
     message = f"{name}: {said}" if said else name
     return Fault(_code(whole_number(status), f"{code} {name} {said}"), redact(message))
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error).strip()
+    except Exception:  # noqa: BLE001 -- an exception of others that cannot be told is still one
+        return ""
 
 
 def _code(status: int | None, said: str) -> str:

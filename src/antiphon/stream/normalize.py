@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from antiphon.profile import REASONING_FIELDS, Profile
+from antiphon.profile import REASONING_FIELDS, Profile, is_idle
 from antiphon.usage import responses_usage
 
 from .chunk import (
@@ -35,7 +35,7 @@ from .deltas import (
     TextDelta,
     UsageDelta,
 )
-from .faults import error_in
+from .faults import SERVER_ERROR, error_in
 from .halves import Halves
 
 Warn: TypeAlias = Callable[[str, str], None]
@@ -72,14 +72,14 @@ class Normalizer:
     @property
     def reads_plain(self) -> bool:
         """Whether a plain chunk needs nothing of what is here: content came, and no quirk is at work."""
-        return self._opened and self._plain and not self._halves.held and all(quirk.idle for quirk in self._quirks)
+        return self._opened and self._plain and not self._halves.held and all(map(is_idle, self._quirks))
 
     def feed(self, chunk: Any) -> Sequence[Delta] | None:
         """Return the deltas of `chunk`, an SDK's object, a mapping or JSON text; None where it is no object."""
         if isinstance(chunk, bytes | str):
-            return self.feed_json(chunk.encode() if isinstance(chunk, str) else chunk)
+            return self.feed_json(chunk.encode("utf-8", "surrogatepass") if isinstance(chunk, str) else chunk)
         self.chunks += 1
-        return self._read(fields(chunk)) if is_object(chunk) else None
+        return self._readable(fields(chunk)) if is_object(chunk) else None
 
     def feed_json(self, payload: bytes, *, error: bool = False) -> Sequence[Delta] | None:
         """Return the deltas of a chunk in JSON; None where `payload` holds no object.
@@ -91,7 +91,7 @@ class Normalizer:
         if error:
             said = held if held else {"message": payload.decode("utf-8", "replace")}
             held = said if said.get("error") else {"error": said}
-        return None if held is None else self._read(held)
+        return None if held is None else self._readable(held)
 
     def finish(self) -> Sequence[Delta]:
         """Return what the quirks kept back."""
@@ -99,6 +99,12 @@ class Normalizer:
         for place, quirk in enumerate(self._quirks):
             deltas.extend(self._through(quirk.finish(), place + 1))
         return deltas
+
+    def _readable(self, chunk: Fields) -> Sequence[Delta]:
+        try:
+            return self._read(chunk)
+        except RecursionError:
+            return [ErrorDelta(SERVER_ERROR, f"chunk {self.chunks - 1} is nested too deeply to be read")]
 
     def _read(self, chunk: Fields) -> Sequence[Delta]:
         choice, any_choice = self._choice(chunk)
@@ -154,7 +160,7 @@ class Normalizer:
                 return [{"content": value}]
             found = [fields(one) for one in many(value)]
             if found:
-                return found
+                return found if key == "delta" else [_numbered(message) for message in found]
         text = choice.get("text")
         return [{"content": text}] if isinstance(text, str) and "delta" not in choice else []
 
@@ -165,8 +171,7 @@ class Normalizer:
             return ()
         new = {key: value for key in SOURCE_FIELDS if key not in self._said and (value := word(chunk.get(key)))}
         new.update(ends)
-        model = chunk.get("model")
-        named = model if isinstance(model, str) and "model" not in self._said else ""
+        named = word(chunk.get("model")) if "model" not in self._said else ""
         if named:
             self._said["model"] = named
         self._said.update(new)
@@ -308,6 +313,18 @@ OTHER_LOGPROBS: dict[str, Literal["refusal", "reasoning"]] = {
 }
 
 
+def _numbered(message: Fields) -> Fields:
+    """Return a whole message with its calls numbered: where they have no index, each entry is a call of its own."""
+    calls = [fields(call) for call in many(message.get("tool_calls"))]
+    if not calls:
+        return message
+    return {**message, "tool_calls": [{"index": n, **_given(call)} for n, call in enumerate(calls)]}
+
+
+def _given(held: Fields) -> Fields:
+    return {key: value for key, value in held.items() if value is not None}
+
+
 def _owner(said: Sequence[Delta]) -> Literal["text", "refusal", "reasoning"]:
     """Return what the log probabilities of a delta without text belong to: to its reasoning, refusal or call."""
     if any(isinstance(one, RefusalDelta) for one in said):
@@ -357,7 +374,9 @@ def _annotation(held: Fields) -> Iterable[Json]:
         if url:
             start, end = whole_number(inner.get("start_index")) or 0, whole_number(inner.get("end_index")) or 0
             yield _url_citation(url, text_of(inner.get("title")), start, end)
-    elif kind:
+        else:
+            yield plain(held)
+    elif held:
         yield plain(held)
 
 

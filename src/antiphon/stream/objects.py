@@ -8,6 +8,7 @@ from openai import BaseModel
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import ValidationError
 
+from .chunk import copied
 from .emit import Emitter, Keep, Writer
 
 _new = object.__new__
@@ -60,7 +61,7 @@ class ObjectEmitter(Emitter):
 
     def _event(self, type: str, number: int, fields: dict[str, Any]) -> BaseModel:
         model = CLASSES[type]
-        event: dict[str, Any] = {"type": type, "sequence_number": number, **fields}
+        event: dict[str, Any] = {"type": type, "sequence_number": number, **copied(fields)}
         try:
             return model.model_validate(event)
         except ValidationError:  # a word that openai does not list, such as an error code: kept as it is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from antiphon.ids import Ids
@@ -27,11 +27,21 @@ from .items import (
 
 Content: TypeAlias = TextDelta | RefusalDelta | ReasoningDelta | AnnotationDelta | LogprobsDelta
 Flow: TypeAlias = tuple[type[PlainDelta] | None, Callable[[Any], Any]]  # takes deltas of that type; returns an event
+# annotation -> what it must have (openai types, `ResponseOutputText.annotations`); any other goes to provider_data
+ANNOTATIONS: dict[str, frozenset[str]] = {
+    "url_citation": frozenset({"url", "title", "start_index", "end_index"}),
+    "file_citation": frozenset({"file_id", "filename", "index"}),
+    "container_file_citation": frozenset({"container_id", "file_id", "filename", "start_index", "end_index"}),
+    "file_path": frozenset({"file_id", "index"}),
+}
+NO_SUCH = frozenset({"no such annotation"})
 NOTHING: Flow = (None, lambda delta: None)
 
 
 class Output:
     """Says content and calls as items. `before_first` is called before an item is announced.
+
+    `is_taken` says whether an id is a call's already.
 
     `data` is the response's provider_data: what has no place in an item goes there.
     """
@@ -43,6 +53,7 @@ class Output:
         form: ReasoningForm,
         warn: Callable[[str, str], None],
         before_first: Callable[[], None],
+        is_taken: Callable[[str], bool],
         data: dict[str, Any],
     ) -> None:
         self.open: OpenItem | None = None
@@ -53,6 +64,7 @@ class Output:
         self._form = form
         self._warn = warn
         self._before_first = before_first
+        self._is_taken = is_taken
         self._data = data
         self._blank: dict[type[Content], list[Any]] = {}  # white space of a kind that is not open
         self._late: list[Json] = []  # signed pieces of reasoning, for an item after the open one
@@ -77,7 +89,7 @@ class Output:
             case RefusalDelta():
                 self._say_refusal(one)
             case AnnotationDelta(annotations):
-                self._annotate([one for one in annotations if one not in self._annotated])
+                self._annotate(annotations)
             case LogprobsDelta("text", logprobs):
                 self._logprobs.extend(logprobs)
             case LogprobsDelta(kind, logprobs):
@@ -100,7 +112,7 @@ class Output:
         """Close the open item, and keep what found no place, or say that it is dropped."""
         self.close()
         if self._annotations:
-            self._data["annotations"] = self._annotations
+            self._data.setdefault("annotations", []).extend(self._annotations)
         if self._logprobs:
             self._warn("logprobs-dropped", "log probabilities came without text of their part")
 
@@ -118,7 +130,9 @@ class Output:
 
     def _say_call(self, call: Call) -> None:
         self._make_room()
-        call.call_id = call.call_id or self._ids.make("call_")
+        while not call.call_id:
+            made = self._ids.make("call_")
+            call.call_id = "" if self._is_taken(made) else made
         prefix = CALLS[call.kind].prefix
         self.open = OpenCall(self._emitter, len(self.items), self._ids.make(prefix), call)
         self.open.flush()
@@ -136,9 +150,9 @@ class Output:
             )
         part.extend(delta.text, (*self._logprobs, *delta.logprobs))
         self._logprobs.clear()
-        if self._annotations:
-            waiting, self._annotations = self._annotations, []
-            self._annotate(waiting)
+        waiting, self._annotations = self._annotations, []
+        for one in waiting:
+            part.annotate(one)
 
     def _say_refusal(self, delta: RefusalDelta) -> None:
         part = self._part("refusal")
@@ -167,12 +181,15 @@ class Output:
         else:
             self._late.extend(details)
 
-    def _annotate(self, annotations: list[Json]) -> None:
+    def _annotate(self, annotations: Sequence[Json]) -> None:
         part = self._part("output_text")
         for one in annotations:
-            if one not in self._annotated:
-                self._annotated.append(one)
-            if part is None:
+            if one in self._annotated:
+                continue
+            self._annotated.append(one)
+            if not ANNOTATIONS.get(str(one.get("type")), NO_SUCH) <= one.keys():
+                self._data.setdefault("annotations", []).append(one)
+            elif part is None:
                 self._annotations.append(one)
             else:
                 part.annotate(one)

@@ -73,9 +73,7 @@ def pull(handler: Handler, reader: Reader[T], source: Iterable[T], raise_on_erro
             yield from handler.fail(error)  # whatever the source raises ends the response
         yield from handler.finish()
     finally:
-        close = getattr(source, "close", None) or getattr(pieces, "close", None)
-        if callable(close):
-            close()
+        _close(source, pieces)
     if raise_on_error:
         raise_failure(handler)
 
@@ -128,14 +126,33 @@ def raise_failure(handler: Handler) -> None:
         raise handler.error
 
 
+def _close(source: Any, pieces: Any) -> None:
+    """Close a source. That it cannot be closed is no fault of the response, and is only logged."""
+    close = getattr(source, "close", None) or getattr(pieces, "close", None)
+    if callable(close):
+        try:
+            close()
+        except Exception:  # noqa: BLE001 -- of others, and too late to matter
+            _log_unclosed()
+
+
+def _log_unclosed() -> None:
+    import logging
+
+    logging.getLogger("antiphon").warning("the source of chunks could not be closed", exc_info=True)
+
+
 async def _aclose(source: Any, pieces: Any) -> None:
     """Close an async source by the first way it has: `aclose` (generators), `close` (openai's streams)."""
     for holder, name in ((source, "aclose"), (source, "close"), (pieces, "aclose"), (pieces, "close")):
         close = getattr(holder, name, None)
         if callable(close):
-            waiting = close()
-            if isinstance(waiting, Awaitable):
-                await waiting
+            try:
+                waiting = close()
+                if isinstance(waiting, Awaitable):
+                    await waiting
+            except Exception:  # noqa: BLE001 -- of others, and too late to matter
+                _log_unclosed()
             return
 
 

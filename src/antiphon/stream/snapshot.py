@@ -39,6 +39,7 @@ DEFAULTS: dict[str, Any] = {
 }
 OPTIONAL = ("user", "prompt", "conversation", "prompt_cache_retention", "include")  # echoed where they were given
 TOOL_DEFAULTS = {"description": None, "parameters": None, "strict": None}  # of a function tool
+FORMAT_DEFAULTS = {"description": None, "strict": False}  # of a json_schema format
 TIERS = frozenset({"auto", "default", "flex", "scale", "priority"})
 
 
@@ -53,6 +54,8 @@ class Snapshots:
         self._head = {"id": response_id, "object": "response", "created_at": created_at}
         self._echo = {key: _echo(key, given.get(key), default) for key, default in DEFAULTS.items()}
         self._echo.update({key: given[key] for key in OPTIONAL if key != "include" and given.get(key) is not None})
+        if isinstance(self._echo.get("conversation"), str):
+            self._echo["conversation"] = {"id": self._echo["conversation"]}
         self.model: str = self._given_model if isinstance(self._given_model, str) else str(self._given_model)
 
     def suggest_model(self, model: str) -> None:
@@ -79,11 +82,17 @@ def _echo(key: str, given: Any, default: Any) -> Any:
     if given is None:
         return default
     held = fields(given)
-    if key == "text" and not held.get("format"):
-        return {**held, **DEFAULTS["text"]}
+    if key == "text":
+        return {**held, "format": _format(fields(held.get("format")))}
     if key == "reasoning":
         return {"effort": None, "summary": None, **held}
     return [_tool(fields(tool)) for tool in many(given)] if key == "tools" else given
+
+
+def _format(format: Mapping[str, Any]) -> dict[str, Any]:
+    if not format:
+        return {"type": "text"}
+    return {**FORMAT_DEFAULTS, **format} if format.get("type") == "json_schema" else {**format}
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
