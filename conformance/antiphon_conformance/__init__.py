@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .check import check
+    from .judge import check
     from .grammar import TABLES
     from .report import Finding, Report
     from .rule import Client, Level, Recording, Rule, Schema, all_rules, find
@@ -23,7 +23,7 @@ SUITE_VERSION = "1.0"
 # public name -> the module that has it
 _HOMES: dict[str, str] = {
     "TABLES": ".grammar",
-    "check": ".check",
+    "check": ".judge",
     "same_output": ".same",
     **dict.fromkeys(("Finding", "Report"), ".report"),
     **dict.fromkeys(("Client", "Level", "Recording", "Rule", "Schema", "all_rules", "find"), ".rule"),
