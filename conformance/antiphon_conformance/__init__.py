@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .judge import check
     from .grammar import TABLES
+    from .judge import check
     from .report import Finding, Report
     from .rule import Client, Level, Recording, Rule, Schema, all_rules, find
     from .same import same_output

@@ -46,6 +46,9 @@ class SourceError(AntiphonError):
         self.code = code
         self.message = message
 
+    def __reduce__(self) -> tuple[type[SourceError], tuple[str, str]]:
+        return type(self), (self.code, self.message)  # exceptions are pickled by their one argument else
+
 
 class StrictError(SourceError):
     """Something was seen that only `strict=True` refuses: content that has no place in the Responses stream."""

@@ -3085,6 +3085,7 @@ HALVES: dict[str, list[Json]] = {
     "call id": [call(0, "a" + HALF, "f", J)],
     "name": [call(0, "a", "f" + HALF, J)],
     "annotation": [text("a", annotations=[cite("http://x/" + HALF)])],
+    "annotation title": [text("a", annotations=[cite("http://x", HALF)])],
     "logprob token": [probed("a", logprob(HALF))],
     "top logprob token": [probed("a", logprob("a", [97], [logprob(HALF)]))],
     "encrypted data": [chunk({"reasoning_details": [{"type": "reasoning.encrypted", "data": HALF}]})],
@@ -3255,3 +3256,44 @@ def test_calls_of_one_id_without_index_stay_apart() -> None:
     pieces = [piece(id="a", name="f", args='{"n":1}'), piece(id="a", name="g", args='{"n":2}')]
     response = list(convert([calls(*pieces), CALLED], events="dict"))[-1]["response"]
     assert agrees([told(item) for item in response["output"]], [F("f", '{"n":1}', "a"), F("g", '{"n":2}')])
+
+
+@pytest.mark.parametrize("odd", [[None], [[]], ["a"], [1.5], [{"a": 1}], "a", 5, {"a": 1}, [-1], [300]])
+def test_bytes_that_are_none(odd: Any) -> None:
+    """Bytes of a token that are no list of numbers are as unknown ones: the token's UTF-8."""
+    chunks = [probed("a", logprob("a", odd, [{"token": "b", "logprob": -1, "bytes": odd}])), STOP]
+    for event in convert(chunks, events="dict", **SAME):
+        EVENT.validate_python(event)
+
+
+def test_arguments_with_a_number_too_long_to_write() -> None:
+    events = list(convert([call(0, "a", "f", {"x": 10**5000}), CALLED], events="dict", **SAME))
+    assert events[-1]["type"] in {"response.completed", "response.failed"}
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_what_is_kept_is_json(value: float) -> None:
+    """What rides in `provider_data`, and an annotation's places, are JSON too."""
+    detail = {"type": "reasoning.encrypted", "data": "E", "index": value}
+    for one in (
+        chunk({"content": "a", "reasoning_details": [detail]}),
+        text("a", annotations=[cite("http://x", "t", value)]),  # type: ignore[arg-type]
+        calls(piece(0, "a", "f", "{}", extra_content={"k": value})),
+        chunk({"content": "a", "audio": {"data": value}}),
+    ):
+        events = list(convert([one, STOP], events="dict", **SAME))
+        json.dumps(events, allow_nan=False)
+        for event in events:
+            EVENT.validate_python(event)
+
+
+class Fussy(Exception):
+    """An exception whose status cannot be read."""
+
+    @property
+    def status_code(self) -> int:
+        raise RuntimeError("not now")
+
+
+def test_an_exception_whose_status_cannot_be_read() -> None:
+    assert list(convert(Closing([text("a")], Fussy("x")), events="dict", **SAME))[-1]["type"] == "response.failed"

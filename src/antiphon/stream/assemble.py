@@ -113,7 +113,7 @@ class Assembler:
         self._signed: dict[str, list[Json]] = {}  # signed pieces that have an id: it may be that of a call to come
         self._usage: dict[str, Any] | None = None
         self._data: dict[str, Any] = {}  # provider_data of the response
-        self._output = Output(emitter, ids, REASONING[reasoning], warn, self._head, self._calls.is_known, self._data)
+        self._output = Output(emitter, ids, REASONING[reasoning], warn, self._head, self._calls.make_id, self._data)
 
     def feed(self, deltas: Sequence[Delta]) -> None:
         """Take the deltas of one chunk. Raises KeyError where the response has ended."""
@@ -201,10 +201,8 @@ class Assembler:
         return begun, new
 
     def _absorb(self, call: Call, fragment: CallDelta) -> None:
-        if fragment.id and fragment.id not in call.ids:
-            if not call.call_id and not self._calls.is_taken(fragment.id, call):
-                call.call_id = fragment.id
-            call.ids.add(fragment.id)
+        if fragment.id:
+            self._calls.take_id(call, fragment.id)
             if fragment.id in self._signed:
                 call.data.setdefault("reasoning_details", []).extend(self._signed.pop(fragment.id))
         if fragment.name and not call.take_name(fragment.name):
@@ -251,7 +249,7 @@ class Assembler:
         kept: list[Json] = []
         for piece in details:
             id = piece.get("id")
-            call = next((call for call in self._calls.all if id in call.ids and not call.closed), None)
+            call = self._calls.call_by(id)
             if call is not None:
                 call.data.setdefault("reasoning_details", []).append(piece)
                 continue

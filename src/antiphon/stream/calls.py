@@ -151,6 +151,8 @@ class Calls:
         self.all: list[Call] = []
         self.latest: Call | None = None  # the call touched last
         self._at: dict[Index, Call] = {}  # index -> the call opened last on it
+        self._by_id: dict[str, list[Call]] = {}  # any id that was given, or made -> the calls that go by it
+        self._taken: set[str] = set()  # the call_ids
 
     def attribute(self, fragment: CallDelta) -> tuple[Call | None, bool]:
         """Return the call that `fragment` belongs to and whether it is new; None where it is nothing."""
@@ -179,7 +181,7 @@ class Calls:
     def _id(self, id: str, index: Index) -> tuple[IdIs, Call | None]:
         if not id:
             return IdIs.NONE, None
-        known = [call for call in self.all if id in call.ids]
+        known = self._by_id.get(id)
         if not known:
             return IdIs.NEW, None
         here = next((call for call in reversed(known) if index is None or call.index in (None, index)), None)
@@ -194,13 +196,30 @@ class Calls:
             self._at[index] = call
         return call
 
-    def is_known(self, id: str) -> bool:
-        """Return whether some call goes by `id`."""
-        return any(id == call.call_id or id in call.ids for call in self.all)
+    def call_by(self, id: object) -> Call | None:
+        """Return the call that goes by `id` and is not closed, or None."""
+        known = self._by_id.get(id, []) if isinstance(id, str) else []
+        return next((call for call in known if not call.closed), None)
 
-    def is_taken(self, id: str, but: Call) -> bool:
-        """Return whether `id` is another call's call_id."""
-        return any(call.call_id == id for call in self.all if call is not but)
+    def take_id(self, call: Call, id: str) -> None:
+        """Let `call` go by `id`: it is its call_id, if it has none and no other call has that one."""
+        if id in call.ids:
+            return
+        call.ids.add(id)
+        self._by_id.setdefault(id, []).append(call)
+        if not call.call_id and id not in self._taken:
+            self._take_call_id(call, id)
+
+    def make_id(self, call: Call, make: Callable[[], str]) -> None:
+        """Give `call` a call_id from `make`, if it has none: one that no call goes by."""
+        while not call.call_id:
+            made = make()
+            if made not in self._taken and made not in self._by_id:
+                self._take_call_id(call, made)
+
+    def _take_call_id(self, call: Call, id: str) -> None:
+        call.call_id = id
+        self._taken.add(id)
 
 
 def index_of(fragment: CallDelta) -> Index:

@@ -45,6 +45,10 @@ DELTA_KEYS = (
 )
 
 
+class Unreadable(Exception):
+    """A value that has no JSON form, such as a number of thousands of digits."""
+
+
 def fields(value: Any) -> Mapping[str, Any]:
     """Return what `value` holds by name: a mapping as it is, an object's fields with its extra ones, else nothing."""
     if type(value) is dict:
@@ -69,8 +73,10 @@ def plain(value: Any) -> Any:
     """Return `value` as plain JSON data: SDK objects become dicts, at any depth."""
     if isinstance(value, str):
         return whole_characters(value)
-    if value is None or isinstance(value, int | float | bool):
+    if value is None or isinstance(value, int | bool):
         return value
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, bytes | bytearray):
@@ -152,7 +158,10 @@ def arguments_of(value: Any) -> str:
     """Return arguments as JSON text: a string as it is, null as nothing, any other value serialised once."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(plain(value))
+    try:
+        return "" if value is None else json.dumps(plain(value))
+    except ValueError as error:
+        raise Unreadable(f"arguments cannot be written as JSON: {error}") from None
 
 
 def _json(text: str) -> Any:
@@ -177,8 +186,14 @@ def _token(held: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "token": token,
         "logprob": float(logprob) if isinstance(logprob, int | float) and isfinite(logprob) else UNLIKELY,
-        "bytes": list(octets) if isinstance(octets, list | tuple) else list(token.encode("utf-8", "replace")),  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        "bytes": _octets(octets) or list(token.encode("utf-8", "replace")),
     }
+
+
+def _octets(value: Any) -> list[int]:
+    """Return the bytes of a token; nothing where they are null, or no numbers."""
+    held: list[Any] = list(value) if isinstance(value, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
+    return held if all(type(one) is int for one in held) else []
 
 
 def decode(payload: bytes | str) -> Json | None:

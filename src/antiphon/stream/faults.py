@@ -17,6 +17,7 @@ class Fault(NamedTuple):
 
 
 SERVER_ERROR = "server_error"
+LONGEST = 2000  # characters of a message; what is longer is a page, or an attack on the patterns below
 STATUS = ("code", "status", "status_code")  # where an error object has its HTTP status, or a word
 # words in what the provider said -> the code; the first row that fits decides
 WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -49,6 +50,8 @@ _CREDENTIALS = (
 def redact(message: str) -> str:
     """Return `message` without keys, without credentials in URLs, and without halves of characters."""
     message = whole_characters(message)
+    if len(message) > LONGEST:
+        message = f"{message[:LONGEST]}… ({len(message)} characters)"
     for pattern, instead in _CREDENTIALS:
         message = pattern.sub(instead, message)
     return message
@@ -85,13 +88,20 @@ def fault_of(error: Any) -> Fault:
 
 def fault_of_exception(error: BaseException) -> Fault:
     """Return the fault that an exception of the source describes: by its HTTP status, then by its words."""
-    status = getattr(error, "status_code", None)
+    status = _held_by(error, "status_code")
     if status is None:
-        status = getattr(getattr(error, "response", None), "status_code", None)
+        status = _held_by(_held_by(error, "response"), "status_code")
     name, said = type(error).__name__, _words(error)
-    code = word(getattr(error, "code", None))
+    code = word(_held_by(error, "code"))
     message = f"{name}: {said}" if said else name
     return Fault(_code(whole_number(status), f"{code} {name} {said}"), redact(message))
+
+
+def _held_by(holder: Any, name: str) -> Any:
+    try:
+        return getattr(holder, name, None)
+    except Exception:  # noqa: BLE001 -- of others, and what it says besides still counts
+        return None
 
 
 def _words(error: BaseException) -> str:
@@ -105,6 +115,6 @@ def _code(status: int | None, said: str) -> str:
     if status == 429:
         return "rate_limit_exceeded"
     for pattern, code in WORDS:
-        if pattern.search(said):
+        if pattern.search(said[:LONGEST]):
             return code
     return "invalid_prompt" if status is not None and 400 <= status < 500 else SERVER_ERROR

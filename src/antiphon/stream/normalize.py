@@ -9,6 +9,7 @@ from antiphon.profile import REASONING_FIELDS, Profile, is_idle
 from antiphon.usage import responses_usage
 
 from .chunk import (
+    Unreadable,
     arguments_of,
     decode,
     entries,
@@ -17,6 +18,7 @@ from .chunk import (
     many,
     plain,
     text_of,
+    whole_characters,
     whole_number,
     word,
 )
@@ -103,6 +105,8 @@ class Normalizer:
     def _readable(self, chunk: Fields) -> Sequence[Delta]:
         try:
             return self._read(chunk)
+        except Unreadable as error:
+            return [ErrorDelta(SERVER_ERROR, f"chunk {self.chunks - 1}: {error}")]
         except RecursionError:
             return [ErrorDelta(SERVER_ERROR, f"chunk {self.chunks - 1} is nested too deeply to be read")]
 
@@ -389,4 +393,5 @@ def _citations(citations: list[Any], results: list[Any]) -> Iterable[Json]:
 
 
 def _url_citation(url: str, title: str, start: int, end: int) -> Json:
-    return {"type": "url_citation", "url": url, "title": title, "start_index": start, "end_index": end}
+    said = {"url": whole_characters(url), "title": whole_characters(title)}
+    return {"type": "url_citation", **said, "start_index": start, "end_index": end}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import msgspec
+
 from antiphon.ids import Ids
 
 from .calls import Call
@@ -41,7 +43,7 @@ NOTHING: Flow = (None, lambda delta: None)
 class Output:
     """Says content and calls as items. `before_first` is called before an item is announced.
 
-    `is_taken` says whether an id is a call's already.
+    `make_id` gives a call a call_id, if it has none.
 
     `data` is the response's provider_data: what has no place in an item goes there.
     """
@@ -53,7 +55,7 @@ class Output:
         form: ReasoningForm,
         warn: Callable[[str, str], None],
         before_first: Callable[[], None],
-        is_taken: Callable[[str], bool],
+        make_id: Callable[[Call, Callable[[], str]], None],
         data: dict[str, Any],
     ) -> None:
         self.open: OpenItem | None = None
@@ -64,12 +66,12 @@ class Output:
         self._form = form
         self._warn = warn
         self._before_first = before_first
-        self._is_taken = is_taken
+        self._make_id = make_id
         self._data = data
         self._blank: dict[type[Content], list[Any]] = {}  # white space of a kind that is not open
         self._late: list[Json] = []  # signed pieces of reasoning, for an item after the open one
         self._annotations: list[Json] = []  # waiting for a text part
-        self._annotated: list[Json] = []  # all that came: equal ones count once
+        self._annotated: set[bytes] = set()  # all that came, as JSON: equal ones count once
         self._logprobs: list[Json] = []  # waiting for text of their part
 
     @property
@@ -130,9 +132,7 @@ class Output:
 
     def _say_call(self, call: Call) -> None:
         self._make_room()
-        while not call.call_id:
-            made = self._ids.make("call_")
-            call.call_id = "" if self._is_taken(made) else made
+        self._make_id(call, lambda: self._ids.make("call_"))
         prefix = CALLS[call.kind].prefix
         self.open = OpenCall(self._emitter, len(self.items), self._ids.make(prefix), call)
         self.open.flush()
@@ -184,9 +184,10 @@ class Output:
     def _annotate(self, annotations: Sequence[Json]) -> None:
         part = self._part("output_text")
         for one in annotations:
-            if one in self._annotated:
+            as_json = msgspec.json.encode(one, order="sorted")
+            if as_json in self._annotated:
                 continue
-            self._annotated.append(one)
+            self._annotated.add(as_json)
             if not ANNOTATIONS.get(str(one.get("type")), NO_SUCH) <= one.keys():
                 self._data.setdefault("annotations", []).append(one)
             elif part is None:

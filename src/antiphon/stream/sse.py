@@ -296,8 +296,14 @@ def _json_format(line: bytes, later: Sequence[bytes]) -> Format:
     except msgspec.DecodeError:
         return _cut_format(line, later)
     if isinstance(value, dict):
-        return "json" if value.get("object") in _WHOLE_OBJECTS else "jsonl"
+        return "json" if value.get("object") in _WHOLE_OBJECTS and not _has_delta(value) else "jsonl"
     return "json"
+
+
+def _has_delta(value: dict[str, Any]) -> bool:
+    """Return whether a choice has a delta: Perplexity's chunks say that they are whole completions."""
+    choices: Any = value.get("choices")
+    return isinstance(choices, list) and any(isinstance(one, dict) and "delta" in one for one in choices)  # pyright: ignore[reportUnknownVariableType]
 
 
 def _cut_format(line: bytes, later: Sequence[bytes]) -> Format:

@@ -92,8 +92,7 @@ def chunked(pieces: Iterable[Step], status: str = "200 OK", **headers: str) -> S
     """Return an answer in HTTP chunks, one for each piece; it is whole unless a step breaks it."""
     headers = {"content_type": "text/event-stream", **headers}
     steps: list[Step] = [head(status, transfer_encoding="chunked", **headers)]
-    for piece in pieces:
-        steps.append(b"%x\r\n%b\r\n" % (len(piece), piece) if isinstance(piece, bytes) else piece)
+    steps += [b"%x\r\n%b\r\n" % (len(piece), piece) if isinstance(piece, bytes) else piece for piece in pieces]
     return [*steps, b"0\r\n\r\n"]
 
 
@@ -136,11 +135,15 @@ def gzipped(pieces: Iterable[bytes]) -> list[Step]:
 
 
 @contextlib.asynccontextmanager
-async def serve(script: Script | Callable[[Request], Script]) -> AsyncIterator[Loopback]:
+async def serve(script: Script | Callable[[Request], Script], port: int = 0) -> AsyncIterator[Loopback]:
     """Run the server while the block lasts. A script is what each request gets, or what finds that."""
     server = Loopback("")
+    tasks: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if task := asyncio.current_task():
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
         await _note(server, connections=1, open=1)
         try:
             while (request := await _request(reader)) is not None:
@@ -150,19 +153,29 @@ async def serve(script: Script | Callable[[Request], Script]) -> AsyncIterator[L
                     break
         except ConnectionError:
             await _note(server, left=1)
+        except asyncio.CancelledError:
+            pass  # the block was left: asyncio reports a connection's task that ends as cancelled
         finally:
-            with contextlib.suppress(ConnectionError):
-                writer.close()
-                await writer.wait_closed()
+            writer.close()
             await _note(server, open=-1)
 
-    listening = await asyncio.start_server(connected, "127.0.0.1", 0)
+    listening = await asyncio.start_server(connected, "127.0.0.1", port)
     server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
     try:
         yield server
     finally:
         listening.close()
-        await server.until(lambda it: it.open == 0)
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def free_port() -> int:
+    """Return a port on which nobody listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
 
 
 async def _note(server: Loopback, **more: int) -> None:

@@ -1,0 +1,298 @@
+"""What goes wrong at a provider as one of antiphon's errors: from an HTTP answer, or from what an SDK raises.
+
+No key is in what comes out: those that the backend knows are cut out as they are, others by their look. The errors are
+raised outside the `except` block of what caused them, so that no chain of contexts leads to a request with its headers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeAlias
+
+from antiphon.errors import (
+    AuthenticationFailed,
+    BadAnswer,
+    BadRequest,
+    ConnectionFailed,
+    ContextLengthExceeded,
+    NotFound,
+    ProviderError,
+    RateLimited,
+    ServerFailed,
+    Stage,
+)
+from antiphon.stream.chunk import fields, is_object, plain, whole_number
+from antiphon.stream.faults import STATUS, fault_of, redact
+
+from .pace import timed_out
+
+Hide: TypeAlias = Callable[[str], str]
+
+EXCERPT = 500  # characters of a body that an error keeps
+_MANY, _DEEP = 20, 8  # entries of a list, and levels, that are looked at
+_LONGEST = 2000  # characters of what a provider said that are looked at
+_SHORTEST = 6  # what is shorter is a placeholder, not a key
+_SECRET_NAMES = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+_REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "x-generation-id")
+_TITLE = re.compile(rb"<title[^>]*>\s*(.*?)\s*</title>", re.IGNORECASE | re.DOTALL)
+
+# status -> the error; 401 and 403 are AuthenticationFailed, others of 4xx BadRequest, all else ServerFailed
+_BY_STATUS: dict[int, type[ProviderError]] = {404: NotFound, 408: ServerFailed, 429: RateLimited}
+# the code that the words of an error give -> the error
+_BY_CODE: dict[str, type[ProviderError]] = {
+    "rate_limit_exceeded": RateLimited,
+    "context_length_exceeded": ContextLengthExceeded,
+}
+
+# Names along the classes of an exception, in httpx, aiohttp, openai, and in what is built on them.
+_WRAPPERS = ("litellm", "any_llm")
+_TIMEOUTS = frozenset({"TimeoutException", "TimeoutError", "APITimeoutError"})
+_CONNECT_TIMEOUTS = frozenset({"ConnectTimeout", "PoolTimeout", "ConnectionTimeoutError"})
+_CONNECTIONS = frozenset({"TransportError", "ConnectionError", "APIConnectionError", "ClientConnectionError"})
+_UNREADABLE = frozenset({"JSONDecodeError", "UnicodeDecodeError", "DecodingError", "APIResponseValidationError"})
+# what an SDK's own class says, also where nothing was sent
+_BY_NAME: dict[str, type[ProviderError]] = {
+    "MissingApiKeyError": AuthenticationFailed,
+    "UnsupportedParameterError": BadRequest,
+    "ContextWindowExceededError": ContextLengthExceeded,
+}
+
+
+def hiding(secrets: Iterable[str | None]) -> Hide:
+    """Return a function that gives a text without `secrets`, and without what looks like a key."""
+    known = sorted({one for one in secrets if one and len(one) >= _SHORTEST}, key=len, reverse=True)
+
+    def hide(text: str) -> str:
+        for secret in known:
+            text = text.replace(secret, "***")  # first of all, so that no cut leaves half of one
+        return redact(text[:_LONGEST])
+
+    return hide
+
+
+def secret_values(named: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the values of headers or query parameters whose names say that they are secret, also without a scheme."""
+    for name, value in (named or {}).items():
+        if _SECRET_NAMES.search(name):
+            yield str(value)
+            yield str(value).rpartition(" ")[2]
+
+
+def failure_of_answer(status: int, headers: Mapping[str, str], body: Any, hide: Hide) -> ProviderError:
+    """Return the error for an answer that is none: its status, and what its body says. `body`: bytes, or what is in them."""
+    if not isinstance(body, bytes):
+        return _failure(status, headers, body, hide, _text(body))
+    return _failure(status, headers, _said(body), hide, body.decode("utf-8", "replace"))
+
+
+def failure_of_fault(code: str, message: str, hide: Hide) -> ProviderError:
+    """Return the error for a stream that said what went wrong. `code`: that of `response.error`."""
+    return _kind(None, code)(hide(message), code=code)
+
+
+def failure_of_page(status: int, headers: Mapping[str, str], body: bytes, hide: Hide, came: str) -> BadAnswer:
+    """Return the error for a good status with a body that is no chat answer. `came` is its content type."""
+    text = body.decode("utf-8", "replace").strip()
+    said = _page(body) if is_page(body) else repr(text[:60]) if text else "an empty body"
+    message = f"the provider answered {status} with {said} ({came}), and no chat answer: is the base URL right?"
+    return BadAnswer(hide(message), status_code=status, request_id=_request_id(headers), body=hide(text)[:EXCERPT])
+
+
+def failure_of_error(
+    error: BaseException, hide: Hide, stage: Stage = "first_byte", outer: BaseException | None = None
+) -> ProviderError:
+    """Return the error for what an SDK or the HTTP client raised.
+
+    `stage`: what was waited for. `outer`: the exception that the caller was handling before, which explains nothing.
+    """
+    if isinstance(error, ProviderError):
+        return error
+    chain = _chain(error, outer)
+    names = {kind.__name__ for one in chain for kind in type(one).__mro__}
+    if names & _TIMEOUTS:
+        return timed_out("connect" if names & _CONNECT_TIMEOUTS else stage, None)
+    if names & _CONNECTIONS:
+        return ConnectionFailed(f"the connection to the provider failed: {hide(_words(chain[-1]))}")
+    if names & _UNREADABLE:
+        return BadAnswer(f"the provider sent what cannot be read: {hide(_words(chain[-1]))}")
+    body = next((found for one in chain if (found := _body_of(one)) is not None), None)
+    said = _words(chain[0]) if body is None else _said(body.encode()) if isinstance(body, str) else body
+    kind = next((kind for name, kind in _BY_NAME.items() if name in names), None)
+    return _failure(_status_of(chain), _headers_of(chain), said, hide, _text(body), kind)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the provider asks to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if not value:
+            continue
+        try:
+            return max(float(value) * unit, 0.0)
+        except ValueError:
+            pass
+        try:
+            return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
+        except ValueError:
+            pass
+    return None
+
+
+# --- an answer -----------------------------------------------------------------------------------------------------
+
+
+def _failure(
+    status: int | None,
+    headers: Mapping[str, str],
+    said: Any,
+    hide: Hide,
+    text: str,
+    kind: type[ProviderError] | None = None,
+) -> ProviderError:
+    error = _error_in(_hidden(said, hide))
+    fault = fault_of(error)
+    held = fields(error)
+    code = next((str(held[key]) for key in ("code", "type") if held.get(key) not in (None, "")), None)
+    begun = "the provider reported an error" if status is None else f"the provider answered {status}"
+    told = status if status is None or status >= 400 else None
+    return (kind or _kind(told or _status_in(held), fault.code))(
+        f"{begun}: {fault.message}",
+        status_code=status,
+        code=code,
+        param=held["param"] if isinstance(held.get("param"), str) else None,
+        request_id=_request_id(headers),
+        retry_after=retry_after(headers),
+        body=hide(text)[:EXCERPT] or None,
+    )
+
+
+def _kind(status: int | None, code: str) -> type[ProviderError]:
+    if status in (401, 403):  # also where the words are about quota
+        return AuthenticationFailed
+    if kind := _BY_CODE.get(code) or _BY_STATUS.get(status or 0):
+        return kind
+    return BadRequest if status is not None and 400 <= status < 500 else ServerFailed
+
+
+def _status_in(error: Mapping[str, Any]) -> int | None:
+    """Return the status that an error object has inside: some servers answer 200, or fail in the middle of a stream."""
+    numbers = (whole_number(error.get(key)) for key in STATUS)
+    return next((one for one in numbers if one is not None and 400 <= one < 600), None)
+
+
+def _text(body: Any) -> str:
+    if body is None or isinstance(body, str):
+        return body or ""
+    return json.dumps(plain(body))
+
+
+def _said(body: bytes) -> Any:
+    """Return what a body says: JSON as it is, the title of a page, or the text."""
+    if not body.strip():
+        return "nothing, the body is empty"
+    if is_page(body):
+        return _page(body)
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body.decode("utf-8", "replace").strip()[:EXCERPT]
+
+
+def _error_in(said: Any) -> Any:
+    """Return the error object or text: of the OpenAI shape, of FastAPI's `detail`, or the first of a list."""
+    if isinstance(said, list):
+        return _error_in(said[0]) if said else "an empty list"  # pyright: ignore[reportUnknownArgumentType]
+    if not isinstance(said, dict):
+        return said
+    held: dict[str, Any] = said  # pyright: ignore[reportUnknownVariableType]
+    if held.get("error"):
+        return held["error"]
+    detail = held.get("detail")
+    if isinstance(detail, list):
+        return {"message": "; ".join(_complaint(one) for one in detail)}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return detail if isinstance(detail, dict) else held  # pyright: ignore[reportUnknownVariableType]
+
+
+def _hidden(said: Any, hide: Hide, depth: int = 0) -> Any:
+    """Return JSON data with all its texts short and without keys, and nothing that is nested deep."""
+    match said:
+        case str():
+            return hide(said)
+        case _ if depth > _DEEP:
+            return None
+        case list():
+            return [_hidden(one, hide, depth + 1) for one in said[:_MANY]]  # pyright: ignore[reportUnknownVariableType]
+        case _ if is_object(said):
+            return {key: _hidden(one, hide, depth + 1) for key, one in fields(said).items()}
+        case _:
+            return said
+
+
+def _complaint(one: Any) -> str:
+    """Return one entry of FastAPI's validation errors in words."""
+    if not isinstance(one, dict):
+        return str(one)
+    held: dict[str, Any] = one  # pyright: ignore[reportUnknownVariableType]
+    place = ".".join(str(step) for step in held.get("loc") or ())
+    return f"{held.get('msg', held)}{f' ({place})' if place else ''}"
+
+
+def is_page(body: bytes) -> bool:
+    """Return whether a body is HTML, or XML."""
+    return body.lstrip()[:1] == b"<"
+
+
+def _page(body: bytes) -> str:
+    title = _TITLE.search(body)
+    named = title.group(1).decode("utf-8", "replace")[:EXCERPT] if title else ""
+    return f'a web page, "{named}"' if named else "a web page"
+
+
+def _request_id(headers: Mapping[str, str]) -> str | None:
+    return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None)
+
+
+# --- an exception --------------------------------------------------------------------------------------------------
+
+
+def _chain(error: BaseException, outer: BaseException | None) -> list[BaseException]:
+    """Return `error` and its causes, down to the first; without the wrappers of LiteLLM and any-llm where more is known.
+
+    LiteLLM wraps whatever it does not know into its `APIConnectionError`, and gives it a status that nobody sent.
+    """
+    chain: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and one is not outer and one not in chain:
+        chain.append(one)
+        original = getattr(one, "original_exception", None)  # any-llm and LiteLLM keep the SDK's error there
+        one = original if isinstance(original, BaseException) else one.__cause__ or one.__context__
+    known = [one for one in chain if not isinstance(one, StopAsyncIteration | StopIteration)]
+    told = [one for one in known if type(one).__name__ in _BY_NAME or not type(one).__module__.startswith(_WRAPPERS)]
+    known = told or known
+    return known or chain
+
+
+def _words(error: BaseException) -> str:
+    said = str(error).strip()
+    return f"{type(error).__name__}: {said[:EXCERPT]}" if said else type(error).__name__
+
+
+def _status_of(chain: list[BaseException]) -> int | None:
+    found = (getattr(one, "status_code", None) for one in chain)
+    return next((one for one in found if isinstance(one, int) and not isinstance(one, bool)), None)
+
+
+def _body_of(error: BaseException) -> Any:
+    return getattr(error, "body", None) or None
+
+
+def _headers_of(chain: list[BaseException]) -> Mapping[str, str]:
+    for one in chain:
+        headers = getattr(getattr(one, "response", None), "headers", None)
+        if isinstance(headers, Mapping):
+            return {str(name).lower(): str(value) for name, value in headers.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return {}

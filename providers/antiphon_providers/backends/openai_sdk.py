@@ -1,0 +1,94 @@
+"""Chat chunks through the OpenAI SDK: `AsyncOpenAI`, or any client of that shape (Azure's, an instrumented one)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+import httpx2
+from openai import AsyncOpenAI, AsyncStream, OpenAIError
+from openai.resources.chat.completions import AsyncCompletions
+
+from antiphon.backend import Timeout, Timeouts
+from antiphon.errors import BadInput
+
+from .failures import failure_of_page, hiding, is_page, secret_values
+from .sdk import SDKBackend
+from .shared import PerLoop
+
+NO_KEY = "none"  # the SDK wants a key, also for servers that want none
+# What the SDK takes by name. The rest of a request goes in `extra_body`.
+_PARAMETERS = frozenset(signature(AsyncCompletions.create).parameters) - {"self"}
+
+
+class OpenAISDKBackend(SDKBackend):
+    """The OpenAI SDK. `client`: one's own, which is never closed here; the rest is for the one that is made.
+
+    With `base_url` only a key that is given goes out: the one in OPENAI_API_KEY is OpenAI's, and used only where there
+    is neither. `options` are further ones of `AsyncOpenAI`; it does not retry unless `max_retries` says so.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        api_key_env: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        timeout: Timeout | None = None,
+        client: AsyncOpenAI | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(base_url, api_key, api_key_env=api_key_env, headers=headers, body=body, timeout=timeout)
+        self._secrets += tuple(secret_values(query))
+        self._options: dict[str, Any] = {"max_retries": 0, "default_query": query, **options}
+        self._given = client
+        self._clients = PerLoop(self._connect, lambda client: client.close())
+
+    async def aclose(self) -> None:
+        """Close the client of the event loop that runs, unless it was given."""
+        await self._clients.close()
+
+    async def _ask(self, body: dict[str, Any], headers: dict[str, str], times: Timeouts) -> Any:
+        known = {key: value for key, value in body.items() if key in _PARAMETERS}
+        more = {key: value for key, value in body.items() if key not in known}
+        create: Any = self._client().chat.completions.create  # its overloads know no request that is a mapping
+        answer = await create(
+            **known,
+            extra_body=more or None,
+            extra_headers=headers,
+            timeout=httpx2.Timeout(None, connect=times.connect, pool=times.connect),
+        )
+        return await self._streamed(answer) if body.get("stream") else answer
+
+    async def _streamed(self, stream: AsyncStream[Any]) -> Any:
+        """Return the stream, or the completion of a server that does not stream: the SDK would find no chunk there."""
+        response = stream.response
+        kind = response.headers.get("content-type", "")
+        if "json" not in kind and "html" not in kind:
+            return stream
+        body = await response.aread()
+        try:
+            return json.loads(body)
+        except ValueError:
+            pass
+        if is_page(body):
+            raise failure_of_page(response.status_code, response.headers, body, hiding(self._secrets), kind)
+        return stream
+
+    async def _list(self) -> list[Any]:
+        return [one async for one in await self._client().models.list()]
+
+    def _client(self) -> AsyncOpenAI:
+        return self._given or self._clients.get()
+
+    def _connect(self) -> AsyncOpenAI:
+        key = self._key or (NO_KEY if self._base_url else None)
+        try:
+            return AsyncOpenAI(base_url=self._base_url, api_key=key, **self._options)
+        except OpenAIError as problem:
+            raise BadInput(f"the OpenAI SDK: {problem}") from None

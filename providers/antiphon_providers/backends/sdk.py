@@ -1,0 +1,147 @@
+"""What the backends on top of an SDK have in common: chunks in time, whatever is raised typed, the stream closed."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from typing import Any, TypeVar
+
+import anyio
+
+from antiphon.backend import Form, Timeout, Timeouts, close
+from antiphon.errors import AntiphonError, Stage
+from antiphon.stream.chunk import fields
+
+from .failures import failure_of_answer, failure_of_error, failure_of_page, hiding, secret_values
+from .pace import Pace, settled
+from .shared import key_of, without_credentials
+
+T = TypeVar("T")
+
+
+class SDKBackend(ABC):
+    """A backend on top of an SDK; the child says how that is asked.
+
+    `api_key`, or the environment variable that `api_key_env` names; what the SDK finds by itself if neither is given.
+    `headers` and `body` go out with each request that has no such header or key itself. Of the times, `connect` is
+    left to the SDK where nothing else is said, and `idle` runs from chunk to chunk.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        api_key_env: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        timeout: Timeout | None = None,
+    ) -> None:
+        self._base_url, self._shown = base_url, without_credentials(base_url)
+        self._key = key_of(api_key, api_key_env)
+        self._headers, self._body = dict(headers or {}), dict(body or {})
+        self._timeouts = settled(Timeouts(), timeout)
+        self._secrets: tuple[str | None, ...] = (self._key, *secret_values(headers))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._shown!r})"
+
+    @property
+    def form(self) -> Form:
+        """Chunk objects of the SDK."""
+        return "chunks"
+
+    async def stream(
+        self,
+        body: Mapping[str, Any],
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: Timeout | None = None,  # noqa: ASYNC109
+    ) -> AsyncGenerator[Any, None]:
+        """Yield the SDK's chunks. Where it gives a whole completion instead, that is the only one."""
+        call = _Call((*self._secrets, *secret_values(headers)), settled(self._timeouts, timeout))
+        try:
+            asked = {**self._body, **body, "stream": True}
+            stream = await call.wait(self._ask(asked, {**self._headers, **(headers or {})}, call.times))
+            if not hasattr(stream, "__aiter__"):
+                call.check(stream)
+                yield stream
+                return
+            try:
+                pieces, ended = aiter(stream), object()
+                while (chunk := await call.wait(anext(pieces, ended))) is not ended:
+                    call.stage = "idle"
+                    yield chunk
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await close(stream)
+        finally:
+            call.pace.stop()
+
+    async def complete(
+        self,
+        body: Mapping[str, Any],
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: Timeout | None = None,  # noqa: ASYNC109
+    ) -> Any:
+        """Return the SDK's completion object."""
+        call = _Call((*self._secrets, *secret_values(headers)), settled(self._timeouts, timeout))
+        asked = {key: value for key, value in {**self._body, **body}.items() if key not in ("stream", "stream_options")}
+        try:
+            completion = await call.wait(self._ask(asked, {**self._headers, **(headers or {})}, call.times))
+        finally:
+            call.pace.stop()
+        call.check(completion)
+        return completion
+
+    async def models(self) -> list[dict[str, Any]]:
+        """Return the model objects that the provider lists."""
+        call = _Call(self._secrets, self._timeouts)
+        try:
+            return [dict(fields(one)) for one in await call.wait(self._list())]
+        finally:
+            call.pace.stop()
+
+    @abstractmethod
+    async def _ask(self, body: dict[str, Any], headers: dict[str, str], times: Timeouts) -> Any:
+        """Return what the SDK answers: its stream if the body has `stream`, else a completion."""
+
+    @abstractmethod
+    async def _list(self) -> list[Any]:
+        """Return the SDK's model objects."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close what the SDK keeps open, for the event loop that runs."""
+
+
+class _Call:
+    """One call of an SDK: its clock, what is waited for, and what must not be said."""
+
+    def __init__(self, secrets: tuple[str | None, ...], times: Timeouts) -> None:
+        self.times = times
+        self.pace = Pace(times)
+        self.stage: Stage = "first_byte"
+        self._hide = hiding(secrets)
+
+    async def wait(self, awaited: Awaitable[T]) -> T:
+        """Return what the SDK answers, in time. Whatever it raises becomes a `ProviderError`."""
+        outer = sys.exception()
+        wait = self.pace.first if self.stage == "first_byte" else self.pace.next
+        try:
+            return await wait(awaited)
+        except AntiphonError:
+            raise
+        except Exception as error:  # noqa: BLE001  # SDKs raise what they like, also for what the provider sent
+            failure = failure_of_error(error, self._hide, self.stage, outer)
+        raise failure
+
+    def check(self, completion: Any) -> None:
+        """Raise what a whole answer says where it is none: SDKs take web pages and error objects for completions."""
+        if isinstance(completion, str):
+            raise failure_of_page(200, {}, completion.encode(), self._hide, "text")
+        held = fields(completion)
+        if held.get("error") and not held.get("choices"):
+            raise failure_of_answer(200, {}, {"error": held["error"]}, self._hide)

@@ -1,0 +1,128 @@
+"""What a runner or a gateway calls: any Responses request, any backend.
+
+    settings, input, tools -> create parameters -> chat request -> backend -> chunks -> handler -> events, restored
+
+`ChatCompletionsModel` is that path over one backend; `MultiProvider` finds a model by its name. Names are loaded when
+first used: neither openai nor an SDK is imported before its objects are asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .chat import ChatCompletionsModel
+    from .defaults import (
+        get_default_model,
+        set_default_openai_api,
+        set_default_openai_client,
+        set_default_openai_key,
+    )
+    from .errors import EventsBroken
+    from .exchange import EventStream, Exchange
+    from .interface import Model, ModelProvider, ModelResponse, ModelTracing
+    from .multi_provider import MultiProvider
+    from .openai_chatcompletions import OpenAIChatCompletionsModel
+    from .openai_provider import OpenAIProvider
+    from .openai_responses import OpenAIResponsesModel
+    from .params import create_params
+    from .retry import (
+        ModelRetryAdvice,
+        ModelRetryAdviceRequest,
+        ModelRetryBackoffSettings,
+        ModelRetryNormalizedError,
+        ModelRetrySettings,
+        RetryDecision,
+        RetryPolicy,
+        RetryPolicyContext,
+        retry_policies,
+    )
+    from .sdks import AnyLLMModel, AnyLLMProvider, LitellmModel, LitellmProvider
+    from .settings import ModelSettings
+    from .usage import InputTokensDetails, OutputTokensDetails, RequestUsage, Usage
+
+# module -> its public names
+_NAMES: dict[str, tuple[str, ...]] = {
+    ".chat": ("ChatCompletionsModel",),
+    ".defaults": (
+        "get_default_model",
+        "set_default_openai_api",
+        "set_default_openai_client",
+        "set_default_openai_key",
+    ),
+    ".errors": ("EventsBroken",),
+    ".exchange": ("EventStream", "Exchange"),
+    ".interface": ("Model", "ModelProvider", "ModelResponse", "ModelTracing"),
+    ".multi_provider": ("MultiProvider",),
+    ".openai_chatcompletions": ("OpenAIChatCompletionsModel",),
+    ".openai_provider": ("OpenAIProvider",),
+    ".openai_responses": ("OpenAIResponsesModel",),
+    ".params": ("create_params",),
+    ".retry": (
+        "ModelRetryAdvice",
+        "ModelRetryAdviceRequest",
+        "ModelRetryBackoffSettings",
+        "ModelRetryNormalizedError",
+        "ModelRetrySettings",
+        "RetryDecision",
+        "RetryPolicy",
+        "RetryPolicyContext",
+        "retry_policies",
+    ),
+    ".sdks": ("AnyLLMModel", "AnyLLMProvider", "LitellmModel", "LitellmProvider"),
+    ".settings": ("ModelSettings",),
+    ".usage": ("InputTokensDetails", "OutputTokensDetails", "RequestUsage", "Usage"),
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
+
+__all__ = [
+    "AnyLLMModel",
+    "AnyLLMProvider",
+    "ChatCompletionsModel",
+    "EventStream",
+    "EventsBroken",
+    "Exchange",
+    "InputTokensDetails",
+    "LitellmModel",
+    "LitellmProvider",
+    "Model",
+    "ModelProvider",
+    "ModelResponse",
+    "ModelRetryAdvice",
+    "ModelRetryAdviceRequest",
+    "ModelRetryBackoffSettings",
+    "ModelRetryNormalizedError",
+    "ModelRetrySettings",
+    "ModelSettings",
+    "ModelTracing",
+    "MultiProvider",
+    "OpenAIChatCompletionsModel",
+    "OpenAIProvider",
+    "OpenAIResponsesModel",
+    "OutputTokensDetails",
+    "RequestUsage",
+    "RetryDecision",
+    "RetryPolicy",
+    "RetryPolicyContext",
+    "Usage",
+    "create_params",
+    "get_default_model",
+    "retry_policies",
+    "set_default_openai_api",
+    "set_default_openai_client",
+    "set_default_openai_key",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home, __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

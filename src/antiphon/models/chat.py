@@ -1,0 +1,248 @@
+"""`ChatCompletionsModel`: Responses requests to any backend that speaks Chat Completions."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Literal
+
+from antiphon.backend import Backend, Timeout, load_backend
+from antiphon.errors import BadInput
+from antiphon.ids import IdsChoice
+from antiphon.profile import DEFAULT, Profile, find_profile, load_profile
+from antiphon.request import Change, to_chat_request
+from antiphon.request.report import REFUSED
+from antiphon.stream.chunk import fields, plain
+from antiphon.stream.emit import EventStyle
+from antiphon.stream.faults import redact
+
+from .exchange import Exchange
+from .interface import Model, ModelResponse, ModelTracing
+from .params import create_params
+from .retry import ModelRetrySettings
+from .retrying import Retrying
+from .settings import ModelSettings
+
+OPENAI_URL = "https://api.openai.com/v1"
+# backend -> the profile of what it gives, whatever the model behind it
+SDK_PROFILES = {"litellm": "litellm", "any_llm": "any_llm"}
+MOST_TOLD = 100  # different changes that one model logs
+
+
+class ChatCompletionsModel(Model):
+    """One model behind a Chat Completions backend.
+
+    `backend`: the name of an installed kind ("http", "openai_sdk", "litellm", "any_llm", "replay", …), which is made
+    with `base_url`, `api_key` and `options` (`headers`, `timeout`, …), or a `Backend`. "http" without a `base_url` is
+    OpenAI's, with the key in OPENAI_API_KEY. `profile`: a name, a `Profile`, or None for the one that knows the URL or
+    the model. `retry`: when a request is tried again, unless its settings say otherwise. `reasoning`: whether it is
+    shown as "summary" or as "text". `strict`: what cannot be carried raises BadRequest instead of being logged, and
+    what has no place in the events fails the response.
+
+    Raises BackendNotFound, ProfileNotFound and BadInput for options that are none.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        profile: str | Profile | None = None,
+        backend: str | Backend = "http",
+        retry: ModelRetrySettings | None = None,
+        reasoning: Literal["summary", "text"] = "summary",
+        strict: bool = False,
+        ids: IdsChoice = "random",
+        created_at: int | None = None,
+        **options: Any,
+    ) -> None:
+        self.model = model
+        self.backend = make_backend(backend, base_url, api_key, options)
+        self.profile = choose_profile(profile, backend, base_url, model)
+        self.retry = retry
+        self._reasoning: Literal["summary", "text"] = reasoning
+        self._strict = strict
+        self._ids: IdsChoice = ids
+        self._created_at = created_at
+        self._told: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"ChatCompletionsModel({self.model!r}, profile={self.profile.name!r}, backend={self.backend!r})"
+
+    def exchange(
+        self,
+        request: Any,
+        *,
+        stream: bool = False,
+        headers: Mapping[str, str] | None = None,
+        timeout: Timeout | None = None,
+        retry: ModelRetrySettings | None = None,
+    ) -> Exchange:
+        """Return the request, ready to be sent; `request` are Responses create parameters, a mapping or an object.
+
+        The events repeat the model that it names; the one that is asked is always this one. Its `extra_headers` and
+        `timeout` count where none are given here. Raises BadRequest where it cannot be sent.
+        """
+        held = {**plain(fields(request))}
+        if held.get("extra_query"):
+            raise BadInput("extra_query: a backend has one query for all requests; give it when the backend is made")
+        chat = to_chat_request({**held, "model": self.model}, profile=self.profile, stream=stream, strict=self._strict)
+        self._tell(chat.report)
+        own = self.retry
+        stored = (held.get("previous_response_id"), held.get("conversation"))
+        return Exchange(
+            self.backend,
+            chat,
+            {**held, "model": held.get("model") or self.model},
+            self.profile,
+            Retrying(own.resolve(retry) if own else retry, self.get_retry_advice, stream, *stored),
+            headers={**fields(held.get("extra_headers")), **(headers or {})} or None,
+            timeout=held.get("timeout") if timeout is None else timeout,
+            ids=self._ids,
+            created_at=self._created_at,
+            reasoning=self._reasoning,
+            strict=self._strict,
+        )
+
+    async def create(
+        self,
+        request: Any,
+        *,
+        stream: bool | None = None,
+        events: EventStyle = "openai",
+        raise_on_error: bool = True,
+        headers: Mapping[str, str] | None = None,
+        timeout: Timeout | None = None,  # noqa: ASYNC109
+        retry: ModelRetrySettings | None = None,
+    ) -> Any:
+        """Return the response, or, streamed, an `EventStream`: an async iterator of events, with `aclose`.
+
+        `request`: Responses create parameters, a mapping or an object. `stream`: whether to stream; None is as the
+        request says. `events`: "openai" (objects), "dict" or "sse" (bytes; a response is a dict then).
+        `raise_on_error`: a failed response raises, streamed after its events; else it is in them, or returned. What
+        fails before the first event can be handed out raises from here.
+        """
+        streamed = bool(fields(request).get("stream")) if stream is None else stream
+        exchange = self.exchange(request, stream=streamed, headers=headers, timeout=timeout, retry=retry)
+        if streamed:
+            return await exchange.stream(events, raise_on_error=raise_on_error)
+        return await exchange.response(events, raise_on_error=raise_on_error)
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: Sequence[Any],
+        output_schema: Any,
+        handoffs: Sequence[Any],
+        tracing: ModelTracing,
+        *,
+        previous_response_id: str | None = None,
+        conversation_id: str | None = None,
+        prompt: Any = None,
+    ) -> ModelResponse:
+        """Return the answer. Raises a ProviderError where it failed."""
+        params = create_params(
+            system_instructions,
+            input,
+            model_settings,
+            tools,
+            output_schema,
+            handoffs,
+            previous_response_id=previous_response_id,
+            conversation_id=conversation_id,
+            prompt=prompt,
+        )
+        return ModelResponse.of(await self._asked(params, model_settings, stream=False).response())
+
+    async def stream_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: Sequence[Any],
+        output_schema: Any,
+        handoffs: Sequence[Any],
+        tracing: ModelTracing,
+        *,
+        previous_response_id: str | None = None,
+        conversation_id: str | None = None,
+        prompt: Any = None,
+    ) -> AsyncIterator[Any]:
+        """Yield the events. What fails before the first item raises at once; later, after `response.failed`."""
+        params = create_params(
+            system_instructions,
+            input,
+            model_settings,
+            tools,
+            output_schema,
+            handoffs,
+            previous_response_id=previous_response_id,
+            conversation_id=conversation_id,
+            prompt=prompt,
+        )
+        async with aclosing(await self._asked(params, model_settings, stream=True).stream()) as events:
+            async for event in events:
+                yield event
+
+    async def close(self) -> None:
+        """Close the connections of the event loop that runs. The next request opens new ones."""
+        await self.backend.aclose()
+
+    # --- inside ------------------------------------------------------------------------------------------------
+
+    def _asked(self, params: Mapping[str, Any], settings: ModelSettings, *, stream: bool) -> Exchange:
+        if settings.extra_query:
+            params = {**params, "extra_query": settings.extra_query}
+        headers = {name: value for name, value in (settings.extra_headers or {}).items() if isinstance(value, str)}
+        return self.exchange(params, stream=stream, headers=headers, timeout=settings.timeout, retry=settings.retry)
+
+    def _tell(self, report: Iterable[Change]) -> None:
+        """Log what is lost of a request: each kind of it once, whatever its place."""
+        for change in report:
+            told = redact(re.sub(r"\[\d+\]", "[…]", str(change)))
+            if change.kind in REFUSED and told not in self._told and len(self._told) < MOST_TOLD:
+                self._told.add(told)
+                logging.getLogger("antiphon").warning("model %s: %s", self.model, told)
+
+
+def make_backend(
+    backend: str | Backend, base_url: str | None, api_key: str | None, options: Mapping[str, Any]
+) -> Backend:
+    """Return the backend: one that was given as it is, else a new one of the kind that is named.
+
+    Raises BadInput where one was given together with what it would be made with.
+    """
+    given = {
+        name: value
+        for name, value in {"base_url": base_url, "api_key": api_key, **options}.items()
+        if value is not None
+    }
+    if isinstance(backend, str):
+        if backend == "http" and base_url is None:
+            given = {"base_url": OPENAI_URL, "api_key": os.environ.get("OPENAI_API_KEY"), **given}
+        return load_backend(backend, **given)
+    if not isinstance(backend, Backend):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
+        raise BadInput(
+            f"backend is {type(backend).__name__}: it is the name of a kind, or has form, stream, complete, …"
+        )
+    if given:
+        raise BadInput(f"{', '.join(given)}: a backend that was made already takes no such option")
+    return backend
+
+
+def choose_profile(profile: str | Profile | None, backend: str | Backend, base_url: str | None, model: str) -> Profile:
+    """Return the profile: the given one, else that of the backend's SDK, else the one that knows the URL or the model."""
+    if isinstance(profile, Profile):
+        return profile
+    if profile is not None:
+        return load_profile(profile)
+    if isinstance(backend, str) and backend in SDK_PROFILES:
+        return load_profile(SDK_PROFILES[backend])
+    url = OPENAI_URL if base_url is None and backend in ("http", "openai_sdk") else base_url or ""
+    return find_profile(base_url=url, model=model) or DEFAULT

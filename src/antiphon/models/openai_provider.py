@@ -1,0 +1,79 @@
+"""`OpenAIProvider`: OpenAI's models, by one API or the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon.errors import BadInput
+
+from .defaults import default_openai_api, default_openai_client, default_openai_key, get_default_model
+from .interface import Model, ModelProvider
+from .openai_chatcompletions import OpenAIChatCompletionsModel
+from .retry import ModelRetrySettings
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+
+class OpenAIProvider(ModelProvider):
+    """OpenAI's models, by the API that `use_responses` says, else the process's default.
+
+    `retry` is for all models, `check` for those of the Responses API, `chat_options` for the others: `reasoning`, ….
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        openai_client: AsyncOpenAI | None = None,
+        organization: str | None = None,
+        project: str | None = None,
+        use_responses: bool | None = None,
+        strict_feature_validation: bool = False,
+        buffer_streamed_tool_calls: bool = False,
+        retry: ModelRetrySettings | None = None,
+        check: bool = False,
+        **chat_options: Any,
+    ) -> None:
+        if openai_client is not None and (api_key is not None or base_url is not None):
+            raise BadInput("a client that was made already takes no api_key or base_url")
+        named = {"base_url": base_url, "organization": organization, "project": project}
+        self._key, self._given = api_key, openai_client
+        self._named = {name: value for name, value in named.items() if value is not None}
+        self._use_responses, self._retry, self._check = use_responses, retry, check
+        self._chat_options = {"strict_feature_validation": strict_feature_validation, **chat_options}
+        self._models: dict[tuple[str, bool], Model] = {}
+
+    def get_model(self, model_name: str | None) -> Model:
+        """Return the model of that name, always the same one; None is the default model."""
+        name = model_name or get_default_model()
+        native = default_openai_api() == "responses" if self._use_responses is None else self._use_responses
+        if (name, native) not in self._models:
+            self._models[name, native] = self._native(name) if native else self._chat(name)
+        return self._models[name, native]
+
+    async def aclose(self) -> None:
+        """Close the connections of the models."""
+        for model in self._models.values():
+            await model.close()
+
+    def _native(self, name: str) -> Model:
+        from .openai_responses import OpenAIResponsesModel  # it brings openai
+
+        client = self._client()
+        made_with = self._made_with(client)
+        return OpenAIResponsesModel(name, client, retry=self._retry, check=self._check, **made_with)
+
+    def _chat(self, name: str) -> Model:
+        client = self._client()
+        made_with = {**self._made_with(client), **self._chat_options}
+        return OpenAIChatCompletionsModel(name, client, retry=self._retry, **made_with)
+
+    def _client(self) -> AsyncOpenAI | None:
+        own = self._key is not None or bool(self._named)
+        return self._given or (None if own else default_openai_client())
+
+    def _made_with(self, client: AsyncOpenAI | None) -> dict[str, Any]:
+        key = self._key or default_openai_key()
+        return {} if client is not None else {**self._named, **({"api_key": key} if key else {})}

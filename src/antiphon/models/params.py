@@ -1,0 +1,188 @@
+"""`create_params`: what a runner says to a model, as the create parameters of the Responses API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from antiphon.errors import BadInput
+from antiphon.stream.chunk import fields, plain
+
+from .settings import ModelSettings
+
+Json = dict[str, Any]
+
+# setting -> the parameter that it is; what is read otherwise is in `_settings`, `_text` and `_included`
+PARAMETERS: dict[str, str] = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "frequency_penalty": "frequency_penalty",
+    "presence_penalty": "presence_penalty",
+    "truncation": "truncation",
+    "max_tokens": "max_output_tokens",
+    "reasoning": "reasoning",
+    "metadata": "metadata",
+    "store": "store",
+    "prompt_cache_retention": "prompt_cache_retention",
+    "prompt_cache_options": "prompt_cache_options",
+    "context_management": "context_management",
+    "top_logprobs": "top_logprobs",
+}
+LOGPROBS = "message.output_text.logprobs"
+CHOICE_MODES = frozenset({"auto", "required", "none"})
+# names that mean a tool of the API's own, not a function
+HOSTED_CHOICES = frozenset(
+    {"file_search", "web_search", "web_search_preview", "code_interpreter", "image_generation", "mcp", "computer"}
+)
+
+
+@runtime_checkable
+class FunctionLike(Protocol):
+    """A tool that is a function."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str | None: ...
+    @property
+    def params_json_schema(self) -> Mapping[str, Any]: ...
+    @property
+    def strict_json_schema(self) -> bool: ...
+
+
+@runtime_checkable
+class HandoffLike(Protocol):
+    """A handoff, which the model sees as a function."""
+
+    @property
+    def tool_name(self) -> str: ...
+    @property
+    def tool_description(self) -> str | None: ...
+    @property
+    def input_json_schema(self) -> Mapping[str, Any]: ...
+    @property
+    def strict_json_schema(self) -> bool: ...
+
+
+@runtime_checkable
+class DescribesItself(Protocol):
+    """A tool that knows how the Responses API has it."""
+
+    def to_responses_tool(self) -> Mapping[str, Any]: ...
+
+
+@runtime_checkable
+class SchemaLike(Protocol):
+    """What the answer has to be."""
+
+    def is_plain_text(self) -> bool: ...
+    def name(self) -> str: ...
+    def json_schema(self) -> Mapping[str, Any]: ...
+    def is_strict_json_schema(self) -> bool: ...
+
+
+def create_params(
+    system_instructions: str | None = None,
+    input: str | Sequence[Any] = "",
+    model_settings: ModelSettings | None = None,
+    tools: Iterable[Any] = (),
+    output_schema: Any = None,
+    handoffs: Iterable[Any] = (),
+    *,
+    previous_response_id: str | None = None,
+    conversation_id: str | None = None,
+    prompt: Any = None,
+) -> Json:
+    """Return the create parameters; what was not said is not in them, nor is what belongs to the transport.
+
+    Raises BadInput for a tool or a schema that is none.
+    """
+    settings = model_settings or ModelSettings()
+    offered = [tool_param(one) for one in (*tools, *handoffs)]
+    said: Json = {
+        "input": input if isinstance(input, str) else plain(list(input)),
+        "instructions": system_instructions,
+        **_settings(settings),
+        "text": _text(output_schema, settings),
+        "include": _included(settings),
+        "tools": offered or None,
+        "tool_choice": choice_param(settings.tool_choice),
+        "parallel_tool_calls": settings.parallel_tool_calls if offered else None,
+        "previous_response_id": previous_response_id,
+        "conversation": conversation_id,
+        "prompt": plain(prompt),
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def tool_param(tool: Any) -> Json:
+    """Return a tool or a handoff as the API has it: a mapping as it is, what describes itself as it says."""
+    if isinstance(tool, Mapping):
+        return dict(tool)  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(tool, DescribesItself):
+        return dict(tool.to_responses_tool())
+    if isinstance(tool, FunctionLike):
+        return _function(tool.name, tool.description, tool.params_json_schema, tool.strict_json_schema)
+    if isinstance(tool, HandoffLike):
+        return _function(tool.tool_name, tool.tool_description, tool.input_json_schema, tool.strict_json_schema)
+    raise BadInput(
+        f"a tool is {type(tool).__name__}: it is a mapping, a function tool, a handoff, "
+        "or has `to_responses_tool()`, which returns the mapping"
+    )
+
+
+def choice_param(choice: Any) -> Any:
+    """Return `tool_choice` as the API has it: the name of a tool becomes an object."""
+    if choice is None or (isinstance(choice, str) and choice in CHOICE_MODES):
+        return choice
+    if isinstance(choice, str):
+        return {"type": choice} if choice in HOSTED_CHOICES else {"type": "function", "name": choice}
+    held = plain(choice)
+    return {"type": "mcp", **held} if "server_label" in held else held
+
+
+def _function(name: str, description: str | None, schema: Mapping[str, Any], strict: bool) -> Json:
+    return {
+        "type": "function",
+        "name": name,
+        "description": description,
+        "parameters": dict(schema),
+        "strict": strict,
+    }
+
+
+def _settings(settings: ModelSettings) -> Json:
+    said = {name: plain(getattr(settings, setting)) for setting, name in PARAMETERS.items()}
+    said["reasoning"] = _told(said["reasoning"])
+    if settings.include_usage is False:
+        said["stream_options"] = {"include_usage": False}
+    extra = {**(settings.extra_args or {}), **fields(settings.extra_body)}
+    return {**said, "extra_body": plain(extra) or None}
+
+
+def _told(held: Any) -> Any:
+    """Return an object without its nulls; None where nothing is left."""
+    return {key: value for key, value in held.items() if value is not None} or None if held else None
+
+
+def _text(schema: Any, settings: ModelSettings) -> Json | None:
+    text: Json = {} if settings.verbosity is None else {"verbosity": settings.verbosity}
+    if schema is None:
+        return text or None
+    if not isinstance(schema, SchemaLike):
+        raise BadInput(f"output_schema is {type(schema).__name__}: it has is_plain_text, name, json_schema, …")
+    if not schema.is_plain_text():
+        text["format"] = {
+            "type": "json_schema",
+            "name": "final_output",
+            "schema": dict(schema.json_schema()),
+            "strict": schema.is_strict_json_schema(),
+        }
+    return text or None
+
+
+def _included(settings: ModelSettings) -> list[str] | None:
+    asked = list(settings.response_include or ())
+    if settings.top_logprobs is not None and LOGPROBS not in asked:
+        asked.append(LOGPROBS)
+    return asked or None
