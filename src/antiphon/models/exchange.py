@@ -20,8 +20,8 @@ from antiphon.request.styles import style_of
 from antiphon.stream.accumulate import HEADS
 from antiphon.stream.chunk import decode, fields, many
 from antiphon.stream.emit import EventStyle, make_emitter
-from antiphon.stream.handler import ChatCmplStreamHandler
-from antiphon.stream.pull import Route, apull
+from antiphon.stream.handler import ChatCmplStreamHandler, of_body, of_chunks
+from antiphon.stream.pull import Reader, apull
 
 from .errors import failure
 from .retrying import Retrying
@@ -139,13 +139,13 @@ class Exchange:
 
     def _begun(self, handler: ChatCmplStreamHandler) -> AsyncGenerator[Any, None]:
         pieces = self.backend.stream(self.chat.body, headers=self.headers, timeout=self.timeout)
-        return apull(handler, _Body(handler) if self.backend.form == "sse" else handler, pieces)
+        return apull(handler, of_body(handler) if self.backend.form == "sse" else of_chunks(handler), pieces)
 
     def _whole(self, handler: ChatCmplStreamHandler) -> AsyncGenerator[Any, None]:
         async def completion() -> AsyncIterator[Any]:
             yield await self.backend.complete(self.chat.body, headers=self.headers, timeout=self.timeout)
 
-        return apull(handler, _Completion(handler), completion())
+        return apull(handler, Reader(_completing(handler), None), completion())
 
     async def _told(self, attempt: Attempt, raise_on_error: bool) -> AsyncGenerator[Any, None]:
         renew = self._renewing()
@@ -178,29 +178,15 @@ class Exchange:
         return None if final is None else with_requests(restored(final, self.chat.restore), self.requests)
 
 
-class _Body:
-    """A handler that is given pieces of an SSE body."""
+def _completing(handler: ChatCmplStreamHandler) -> Callable[[Any], list[Any]]:
+    """Return what takes one whole completion, which ends the response."""
 
-    def __init__(self, handler: ChatCmplStreamHandler) -> None:
-        self.feed = handler.feed_sse
-
-    def route(self) -> Route:
-        return Route(_never, None, _never)
-
-
-class _Completion:
-    """A handler that is given one whole completion, which ends the response."""
-
-    def __init__(self, handler: ChatCmplStreamHandler) -> None:
-        self._handler = handler
-
-    def feed(self, completion: Any) -> list[Any]:
+    def feed(completion: Any) -> list[Any]:
         held = decode(completion) if isinstance(completion, str | bytes) else completion
-        events = self._handler.feed(held)
-        return events + self._handler.finish(done=bool(many(fields(held).get("choices"))))
+        events = handler.feed(held)
+        return events + handler.finish(done=bool(many(fields(held).get("choices"))))
 
-    def route(self) -> Route:
-        return Route(_never, None, _never)
+    return feed
 
 
 def failed_by(handler: ChatCmplStreamHandler) -> BaseException | None:
@@ -230,7 +216,3 @@ def restored(response: dict[str, Any], restore: Restore) -> dict[str, Any]:
     """Return the response with its items restored."""
     held: dict[str, Any] = restore.response(response)
     return held
-
-
-def _never(piece: Any) -> None:
-    """No piece is a plain chunk."""

@@ -30,7 +30,7 @@ from .emit import EventStyle, make_emitter
 from .faults import SERVER_ERROR, Fault, fault_of_exception, redact
 from .form import plain_reader
 from .normalize import Normalizer
-from .pull import Route, apull, pull, raise_failure
+from .pull import Reader, Route, apull, pull, raise_failure
 from .sse import DONE, Message, SSEDecoder, SSEMessage
 
 T = TypeVar("T")
@@ -182,7 +182,7 @@ class ChatCmplStreamHandler:
         handler = cls(**options)
         handler._assembler.keep_raw_usage = preserve_raw_usage
         handler._finish_required = require_finish_reason
-        async with aclosing(apull(handler, _Chunks(handler), stream)) as events:
+        async with aclosing(apull(handler, of_chunks(handler), stream)) as events:
             async for event in events:
                 yield event
         raise_failure(handler)
@@ -303,21 +303,14 @@ class AnyLLMChatCmplStreamHandler(ChatCmplStreamHandler):
 # --- shells --------------------------------------------------------------------------------------------------------
 
 
-class _Chunks:
-    """A handler that is given chunks."""
-
-    def __init__(self, handler: ChatCmplStreamHandler) -> None:
-        self.feed, self.route = handler.feed, handler.route
+def of_chunks(handler: ChatCmplStreamHandler) -> Reader:
+    """Return the way of chunks into `handler`."""
+    return Reader(handler.feed, handler.route)
 
 
-class _Body:
-    """A handler that is given pieces of an SSE body, which need to be taken apart first."""
-
-    def __init__(self, handler: ChatCmplStreamHandler) -> None:
-        self.feed = handler.feed_sse
-
-    def route(self) -> Route:
-        return Route(_never, None, _never)
+def of_body(handler: ChatCmplStreamHandler) -> Reader:
+    """Return the way of pieces of an SSE body into `handler`."""
+    return Reader(handler.feed_sse, None)  # pieces of a body need to be taken apart first
 
 
 def convert(chunks: Iterable[Any], *, raise_on_error: bool = False, **options: Unpack[Options]) -> Iterator[Any]:
@@ -332,7 +325,7 @@ def convert(chunks: Iterable[Any], *, raise_on_error: bool = False, **options: U
             "An SSE body goes to convert_sse, a whole chat completion to to_response"
         )
     handler = ChatCmplStreamHandler(**options)
-    return pull(handler, _Chunks(handler), chunks, raise_on_error)
+    return pull(handler, of_chunks(handler), chunks, raise_on_error)
 
 
 def convert_sse(
@@ -344,7 +337,7 @@ def convert_sse(
     """
     handler = ChatCmplStreamHandler(**options)
     pieces = (bytes(body),) if isinstance(body, bytes | bytearray | memoryview) else body
-    return pull(handler, _Body(handler), pieces, raise_on_error)
+    return pull(handler, of_body(handler), pieces, raise_on_error)
 
 
 def aconvert(
@@ -352,7 +345,7 @@ def aconvert(
 ) -> AsyncGenerator[Any, None]:
     """Yield the events of an async source (or a plain one). As `convert` in all else; cancelling closes the source."""
     handler = ChatCmplStreamHandler(**options)
-    return apull(handler, _Chunks(handler), chunks, raise_on_error)
+    return apull(handler, of_chunks(handler), chunks, raise_on_error)
 
 
 def aconvert_sse(
@@ -360,7 +353,7 @@ def aconvert_sse(
 ) -> AsyncGenerator[Any, None]:
     """Yield the events of an async source of SSE bytes. As `convert_sse` in all else."""
     handler = ChatCmplStreamHandler(**options)
-    return apull(handler, _Body(handler), body, raise_on_error)
+    return apull(handler, of_body(handler), body, raise_on_error)
 
 
 def _request_of(response: Any, model: str | None) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from antiphon.errors import BadInput
 
 T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Route(NamedTuple):
@@ -21,6 +20,13 @@ class Route(NamedTuple):
     read: Callable[[Any], Any]
     is_a: type | None
     flow: Callable[[Any], Any]
+
+
+def _nothing(_: Any) -> None:
+    """No chunk is plain."""
+
+
+NOWHERE = Route(_nothing, None, _nothing)
 
 
 class Handler(Protocol):
@@ -37,19 +43,19 @@ class Handler(Protocol):
     def final(self) -> dict[str, Any] | None: ...
 
 
-class Reader(Protocol[T_contra]):
+class Reader(NamedTuple):
     """One way into a handler: `feed` takes any piece of the source, `route` the plain ones, until the next `feed`."""
 
-    def feed(self, one: T_contra, /) -> list[Any]: ...
+    feed: Callable[[Any], list[Any]]
+    route: Callable[[], Route] | None  # None: no piece is a plain chunk
 
-    def route(self) -> Route: ...
 
-
-def pull(handler: Handler, reader: Reader[T], source: Iterable[T], raise_on_error: bool = False) -> Iterator[Any]:
+def pull(handler: Handler, reader: Reader, source: Iterable[T], raise_on_error: bool = False) -> Iterator[Any]:
     """Yield the events of `source`, each before the next piece is pulled."""
     pieces = _iterator(source)
     ours: BaseException | None = None
-    read, is_a, flow = reader.route()
+    feed, route = reader.feed, reader.route
+    read, is_a, flow = NOWHERE if route is None else route()
     try:
         try:
             for one in pieces:
@@ -60,10 +66,11 @@ def pull(handler: Handler, reader: Reader[T], source: Iterable[T], raise_on_erro
                         if event is not None:
                             yield event
                             continue
-                    yield from reader.feed(one)
+                    yield from feed(one)
                     if handler.ended:
                         break
-                    read, is_a, flow = reader.route()
+                    if route is not None:
+                        read, is_a, flow = route()
                 except BaseException as error:
                     ours = error
                     raise
@@ -79,7 +86,7 @@ def pull(handler: Handler, reader: Reader[T], source: Iterable[T], raise_on_erro
 
 
 async def apull(
-    handler: Handler, reader: Reader[T], source: AsyncIterable[T] | Iterable[T], raise_on_error: bool = False
+    handler: Handler, reader: Reader, source: AsyncIterable[T] | Iterable[T], raise_on_error: bool = False
 ) -> AsyncGenerator[Any, None]:
     """Yield the events of an async source (or a plain one). As `pull` in all else."""
     if not isinstance(source, AsyncIterable):
@@ -88,7 +95,8 @@ async def apull(
         return
     pieces = source.__aiter__()
     ours: BaseException | None = None
-    read, is_a, flow = reader.route()
+    feed, route = reader.feed, reader.route
+    read, is_a, flow = NOWHERE if route is None else route()
     try:
         try:
             async for one in pieces:
@@ -99,11 +107,12 @@ async def apull(
                         if event is not None:
                             yield event
                             continue
-                    for event in reader.feed(one):
+                    for event in feed(one):
                         yield event
                     if handler.ended:
                         break
-                    read, is_a, flow = reader.route()
+                    if route is not None:
+                        read, is_a, flow = route()
                 except BaseException as error:
                     ours = error
                     raise
