@@ -56,7 +56,7 @@ MEDIA_PARTS = frozenset({"image", "image_url", "input_audio", "audio", "file", "
 
 
 class Normalizer:
-    """Chunks in, deltas out. `warn(code, message)` hears of what is odd; `refuse(message)` of what strict forbids."""
+    """Chunks in, deltas out. `warn(code, message)` hears of what is odd."""
 
     def __init__(self, profile: Profile, warn: Warn) -> None:
         self.chunks = 0

@@ -37,7 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "safety_identifier": None,
     "prompt_cache_key": None,
 }
-OPTIONAL = ("user", "prompt", "conversation", "prompt_cache_retention", "include")  # echoed where they were given
+OPTIONAL = ("user", "prompt", "conversation", "prompt_cache_retention")  # echoed where they were given
 TOOL_DEFAULTS = {"description": None, "parameters": None, "strict": None}  # of a function tool
 FORMAT_DEFAULTS = {"description": None, "strict": False}  # of a json_schema format
 TIERS = frozenset({"auto", "default", "flex", "scale", "priority"})
@@ -50,13 +50,12 @@ class Snapshots:
         if request is not None and not is_object(request):
             raise BadInput(f"request is {type(request).__name__}: it is the create parameters, as a mapping or object")
         given: Mapping[str, Any] = {} if request is None else plain(request)
-        self._given_model = given.get("model") or ""
         self._head = {"id": response_id, "object": "response", "created_at": created_at}
         self._echo = {key: _echo(key, given.get(key), default) for key, default in DEFAULTS.items()}
-        self._echo.update({key: given[key] for key in OPTIONAL if key != "include" and given.get(key) is not None})
+        self._echo.update({key: given[key] for key in OPTIONAL if given.get(key) is not None})
         if isinstance(self._echo.get("conversation"), str):
             self._echo["conversation"] = {"id": self._echo["conversation"]}
-        self.model: str = self._given_model if isinstance(self._given_model, str) else str(self._given_model)
+        self.model = str(given.get("model") or "")
 
     def suggest_model(self, model: str) -> None:
         """Take the model that a chunk names, where the request named none and no chunk did before."""
