@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from .errors import EventsBroken
     from .exchange import EventStream, Exchange
+    from .fallback import FallbackModel
     from .interface import Model, ModelProvider, ModelResponse, ModelTracing
     from .multi_provider import MultiProvider
     from .openai_chatcompletions import OpenAIChatCompletionsModel
@@ -53,6 +54,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     ".errors": ("EventsBroken",),
     ".exchange": ("EventStream", "Exchange"),
+    ".fallback": ("FallbackModel",),
     ".interface": ("Model", "ModelProvider", "ModelResponse", "ModelTracing"),
     ".multi_provider": ("MultiProvider",),
     ".openai_chatcompletions": ("OpenAIChatCompletionsModel",),
@@ -83,6 +85,7 @@ __all__ = [
     "EventStream",
     "EventsBroken",
     "Exchange",
+    "FallbackModel",
     "InputTokensDetails",
     "LitellmModel",
     "LitellmProvider",

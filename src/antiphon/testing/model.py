@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from antiphon.backend import close
 from antiphon.errors import AntiphonError
 from antiphon.models.interface import Model, ModelResponse, ModelTracing
 from antiphon.models.retry import ModelRetryAdvice, ModelRetryAdviceRequest
@@ -139,6 +140,9 @@ class ScriptedModel(Model):
         self._calls: list[ModelCall] = []
         self._advice = _Advice()
 
+    def __repr__(self) -> str:
+        return f"ScriptedModel({len(self._calls)} calls, {len(self._steps)} steps left)"
+
     @property
     def calls(self) -> tuple[ModelCall, ...]:
         """What was asked so far, in order."""
@@ -223,8 +227,12 @@ class ScriptedModel(Model):
         call = self._record(*asked, previous_response_id, conversation_id, prompt, streamed=True)
         step = await self._next(call)
         if callable(step.stream_events):
-            async for event in step.stream_events(call):
-                yield event
+            events = step.stream_events(call)
+            try:
+                async for event in events:
+                    yield event
+            finally:
+                await close(events)
             return
         made = step.stream_events
         for event in made if made is not None else unfold(step_response(step, call, len(self._calls))):
