@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,14 +16,12 @@ from antiphon.gateway import create_app
 from tests.gateway.conftest import listening, over
 from tests.gateway.scripted_backend import serve_scripted
 
+from .codex import HERE, INSTALLED, needs_node
 from .jobs import PIXEL, TOOLS, Outcome
 from .scenarios import WANTED, wanted
 
-HERE = Path(__file__).parent / "node"
-INSTALLED = Path(os.environ.get("ANTIPHON_NODE_CLIENTS", HERE))  # where `npm install` was run on node/package.json
-
 pytestmark = [
-    pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on this machine"),
+    needs_node,
     pytest.mark.skipif(
         not (INSTALLED / "node_modules").is_dir(),
         reason="the Node clients are not installed: npm install in a copy of tests/clients/node, ANTIPHON_NODE_CLIENTS names it",
