@@ -52,7 +52,7 @@ PLACE: dict[str, Any] = {
     "required": ["city", "big"],
     "additionalProperties": False,
 }
-# The model goes from word to word by chance, so that it may come to its end or to the limit: status -> the last event
+# What the model says may come to its end or to the limit: status -> the last event
 ENDED = {"completed": "response.completed", "incomplete": "response.incomplete"}
 # The model has scripts for tools of its own only, so with Codex's it is to speak the script of a text.
 NO_TOOLS = """{% for message in messages %}<|im_start|>{{ message.role }}
@@ -84,10 +84,10 @@ async def test_openai_python_text_streamed_and_whole(backend: str) -> None:
         events = [
             event
             async for event in await client.responses.create(
-                model="tiny", input="Hello", max_output_tokens=60, stream=True
+                model="tiny", temperature=0, input="Hello", max_output_tokens=60, stream=True
             )
         ]
-        whole = await client.responses.create(model="tiny", input="Hello", max_output_tokens=60)
+        whole = await client.responses.create(model="tiny", temperature=0, input="Hello", max_output_tokens=60)
     assert check(events).findings == ()
     assert events[-1].type == ENDED[events[-1].response.status]
     assert shapes(events[-1].response.output) == shapes(whole.output) == ["message"]
@@ -99,13 +99,17 @@ async def test_openai_python_text_streamed_and_whole(backend: str) -> None:
 async def test_openai_python_tool_loop(backend: str) -> None:
     async with served(backend) as url, openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="k") as client:
         asked: list[Any] = [{"role": "user", "content": "The weather, please"}]
-        stream = await client.responses.create(model="tiny", input=asked, tools=[WEATHER, ADD], stream=True)
+        stream = await client.responses.create(
+            model="tiny", temperature=0, input=asked, tools=[WEATHER, ADD], stream=True
+        )
         seen = [event async for event in stream]
         first = seen[-1].response
         calls = [item for item in first.output if item.type == "function_call"]
         answers = [{"type": "function_call_output", "call_id": one.call_id, "output": "sunny"} for one in calls]
         given = [*asked, *(item.to_dict() for item in first.output), *answers]
-        second = await client.responses.create(model="tiny", input=given, tools=[WEATHER, ADD], max_output_tokens=60)
+        second = await client.responses.create(
+            model="tiny", temperature=0, input=given, tools=[WEATHER, ADD], max_output_tokens=60
+        )
     assert check(seen).ok
     assert calls
     assert {one.name for one in calls} <= {"get_weather", "add"}
@@ -117,7 +121,7 @@ async def test_openai_python_tool_loop(backend: str) -> None:
 async def test_openai_python_json_schema(backend: str) -> None:
     text: Any = {"format": {"type": "json_schema", "name": "place", "strict": True, "schema": PLACE}}
     async with served(backend) as url, openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="k") as client:
-        response = await client.responses.create(model="tiny", input="A place", text=text)
+        response = await client.responses.create(model="tiny", temperature=0, input="A place", text=text)
     assert set(json.loads(response.output_text)) == {"city", "big"}
 
 
