@@ -6,7 +6,7 @@ backend raises a `ProviderError` where no answer came, or where it broke off; th
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 Stage: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
 
@@ -15,7 +15,21 @@ class AntiphonError(Exception):
     """The base of all errors that antiphon raises by itself."""
 
 
-class BadInput(AntiphonError):
+class AgentsException(AntiphonError):
+    """The base of all that a run raises. `run_data`, a `RunErrorDetails`, says how far it had come; None without a run."""
+
+    run_data: Any = None  # its class is the runner's, which this module does not know
+
+
+class UserError(AgentsException):
+    """The program that calls antiphon made a mistake; the message says which and how to undo it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class BadInput(UserError):
     """What was given cannot be read; the message says what came, what is allowed and where."""
 
 

@@ -1,0 +1,12 @@
+"""What a computer tool acts on."""
+
+from __future__ import annotations
+
+from .run.computer import AsyncComputer, Button, Computer, Environment
+
+__all__ = [
+    "AsyncComputer",
+    "Button",
+    "Computer",
+    "Environment",
+]

@@ -1,0 +1,12 @@
+"""What an apply-patch tool asks for."""
+
+from __future__ import annotations
+
+from .run.editor import ApplyPatchEditor, ApplyPatchOperation, ApplyPatchOperationType, ApplyPatchResult
+
+__all__ = [
+    "ApplyPatchEditor",
+    "ApplyPatchOperation",
+    "ApplyPatchOperationType",
+    "ApplyPatchResult",
+]

@@ -1,0 +1,1 @@
+"""Thin extras: filters and prompts for handoffs."""

@@ -1,0 +1,7 @@
+"""Sessions that need an extra: `SQLAlchemySession`."""
+
+from __future__ import annotations
+
+from antiphon.memory.sqlalchemy_session import SQLAlchemySession
+
+__all__ = ["SQLAlchemySession"]

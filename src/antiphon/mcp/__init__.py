@@ -1,0 +1,72 @@
+"""MCP servers, whose tools an agent may call: `Agent(mcp_servers=[…])`. Needs the extra `mcp`.
+
+Names are loaded when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .policy import RequireApproval, ToolFilter, ToolFilterContext, ToolFilterStatic, create_static_tool_filter
+    from .server import MCPServer, MCPToolMetaContext
+    from .servers import (
+        MCPServerSse,
+        MCPServerSseParams,
+        MCPServerStdio,
+        MCPServerStdioParams,
+        MCPServerStreamableHttp,
+        MCPServerStreamableHttpParams,
+    )
+    from .tools import agent_tools, function_tools, to_function_tool
+
+# module -> its public names
+_NAMES: dict[str, tuple[str, ...]] = {
+    ".policy": (
+        "RequireApproval",
+        "ToolFilter",
+        "ToolFilterContext",
+        "ToolFilterStatic",
+        "create_static_tool_filter",
+    ),
+    ".server": ("MCPServer", "MCPToolMetaContext"),
+    ".servers": (
+        "MCPServerSse",
+        "MCPServerSseParams",
+        "MCPServerStdio",
+        "MCPServerStdioParams",
+        "MCPServerStreamableHttp",
+        "MCPServerStreamableHttpParams",
+    ),
+    ".tools": ("agent_tools", "function_tools", "to_function_tool"),
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
+
+__all__ = [
+    "MCPServer",
+    "MCPServerSse",
+    "MCPServerSseParams",
+    "MCPServerStdio",
+    "MCPServerStdioParams",
+    "MCPServerStreamableHttp",
+    "MCPServerStreamableHttpParams",
+    "MCPToolMetaContext",
+    "RequireApproval",
+    "ToolFilter",
+    "ToolFilterContext",
+    "ToolFilterStatic",
+    "agent_tools",
+    "create_static_tool_filter",
+    "function_tools",
+    "to_function_tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home, __name__), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,101 @@
+"""`Session`: where a run reads what was said before and keeps what it adds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Iterable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from antiphon.run.reading import is_dict
+from antiphon.stream.chunk import plain
+
+from .settings import SessionSettings
+
+T = TypeVar("T")
+Item: TypeAlias = dict[str, Any]
+
+
+@runtime_checkable
+class Session(Protocol):
+    """What a run needs of a session. Items are input items of the Responses API, oldest first."""
+
+    session_id: str
+    session_settings: SessionSettings | None = None
+
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        """Return the latest `limit` items, or all, in order."""
+        ...
+
+    async def add_items(self, items: list[Any]) -> None:
+        """Add items at the end, all or none."""
+        ...
+
+    async def pop_item(self) -> Any | None:
+        """Remove and return the latest item; None where there is none."""
+        ...
+
+    async def clear_session(self) -> None:
+        """Remove all items."""
+        ...
+
+
+class SessionABC(ABC):
+    """The base of antiphon's own sessions; others may just have the methods of `Session`."""
+
+    session_id: str
+    session_settings: SessionSettings | None = None
+
+    @abstractmethod
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        """Return the latest `limit` items, or all, in order."""
+
+    @abstractmethod
+    async def add_items(self, items: list[Any]) -> None:
+        """Add items at the end, all or none."""
+
+    @abstractmethod
+    async def pop_item(self) -> Any | None:
+        """Remove and return the latest item; None where there is none."""
+
+    @abstractmethod
+    async def clear_session(self) -> None:
+        """Remove all items."""
+
+
+@runtime_checkable
+class Replaces(Protocol):
+    """A session whose oldest items can be replaced in one step, as compaction does."""
+
+    async def replace_oldest(self, old: list[Any], new: list[Any]) -> bool:
+        """Put `new` in the place of `old`. Returns False, and changes nothing, where they are not the oldest items."""
+        ...
+
+
+def written(items: Iterable[Any]) -> list[str]:
+    """Return items as JSON texts. ASCII alone: half a character would be refused by a database."""
+    return [json.dumps(plain(item), separators=(",", ":")) for item in items]
+
+
+def read(text: Any) -> Item | None:
+    """Return the item in a JSON text; None where there is none, because the text was spoilt."""
+    try:
+        found: Any = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return found if is_dict(found) else None
+
+
+async def finished(work: Awaitable[T]) -> T:
+    """Return what `work` returns. Who awaits it may be cancelled: that is raised once the work has ended.
+
+    So nothing is written behind the back of what comes next.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait({task})
+        raise

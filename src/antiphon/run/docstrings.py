@@ -1,0 +1,60 @@
+"""What a docstring says of a function and of its parameters, in Google's, NumPy's or Sphinx's style."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from textwrap import indent
+from typing import Any, Literal, TypeAlias
+
+DocstringStyle: TypeAlias = Literal["google", "numpy", "sphinx"]
+
+# A docstring that is such a section from its first line on: the indent of the section is that of all other lines.
+BARE = re.compile(r"(?i)(args|arguments|params|parameters):[ \t]*\n(?=\S)")
+# A Google section that has no blank line above it; griffe takes such a one for text.
+GLUED = re.compile(r"(?im)(?<=[^\n])\n(?=(?:args|arguments|params|parameters):[ \t]*\n[ \t])")
+
+
+@dataclass
+class FuncDocumentation:
+    """A function's name, what its docstring says first, and what it says of each parameter."""
+
+    name: str
+    description: str | None = None
+    param_descriptions: dict[str, str] | None = field(default=None)
+
+
+def generate_func_documentation(func: Callable[..., Any], style: DocstringStyle | None = None) -> FuncDocumentation:
+    """Return what the docstring of `func` says. Without `style` it is found out; what is in none is Google's."""
+    name = name_of(func)
+    text = inspect.getdoc(func)
+    if not text:
+        return FuncDocumentation(name)
+    sections = _sections(text, style)
+    description = next((one.value for one in sections if one.kind.value == "text"), None)
+    described = {
+        parameter.name.lstrip("*"): parameter.description
+        for one in sections
+        if one.kind.value == "parameters"
+        for parameter in one.value
+    }
+    return FuncDocumentation(name, description, described or None)
+
+
+def name_of(func: Callable[..., Any]) -> str:
+    """Return the name of a function, of what a partial calls, or of an object's class."""
+    inner = getattr(func, "func", func)  # functools.partial has it
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def _sections(text: str, style: DocstringStyle | None) -> list[Any]:
+    import griffe  # takes a while: loaded for the first docstring
+
+    if bare := BARE.match(text):
+        text = bare[0] + indent(text[bare.end() :], "    ")
+    spaced = GLUED.sub("\n\n", text)
+    docstring = griffe.Docstring("\n" + spaced, lineno=1)  # griffe strips the indent of all lines but the first
+    told = style or griffe.infer_docstring_style(docstring, default="google")[0] or "google"
+    return list(griffe.parse(docstring, told, warnings=False))

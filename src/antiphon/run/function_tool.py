@@ -1,0 +1,253 @@
+"""`function_tool`: a Python function as a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeAlias, TypedDict, Unpack, get_args, get_origin, overload
+
+from pydantic import TypeAdapter, ValidationError
+
+from antiphon.exceptions import ModelBehaviorError, UserError
+
+from .awaiting import settled
+from .docstrings import DocstringStyle
+from .reading import is_dict
+from .schema import FuncSchema, QuietSchema, function_schema
+from .tool import (
+    Enabled,
+    ErrorText,
+    FunctionTool,
+    FunctionToolCustomDataExtractor,
+    Invoke,
+    NeedsApproval,
+    ToolCaller,
+    ToolErrorFunction,
+    ToolTimeoutBehavior,
+    default_tool_error_function,
+    is_object_schema,
+)
+from .tool_context import ToolContext
+from .tool_guardrails import ToolInputGuardrail, ToolOutputGuardrail
+
+Function: TypeAlias = Callable[..., Any]
+UNTYPED: Final[tuple[Any, ...]] = (inspect.Signature.empty, Any, None, type(None), str)
+
+
+class FunctionToolOptions(TypedDict, total=False):
+    """What `function_tool` takes beside the function."""
+
+    name_override: str | None
+    description_override: str | None
+    docstring_style: DocstringStyle | None
+    use_docstring_info: bool
+    failure_error_function: ToolErrorFunction | None
+    strict_mode: bool
+    is_enabled: Enabled
+    needs_approval: NeedsApproval
+    tool_input_guardrails: list[ToolInputGuardrail[Any]] | None
+    tool_output_guardrails: list[ToolOutputGuardrail[Any]] | None
+    timeout: float | None
+    timeout_behavior: ToolTimeoutBehavior
+    timeout_error_function: ToolErrorFunction | None
+    defer_loading: bool
+    custom_data_extractor: FunctionToolCustomDataExtractor | None
+    allowed_callers: list[ToolCaller] | None
+    output_type: Any
+    output_json_schema: dict[str, Any] | None
+
+
+@overload
+def function_tool(func: Function, /, **options: Unpack[FunctionToolOptions]) -> FunctionTool: ...
+@overload
+def function_tool(**options: Unpack[FunctionToolOptions]) -> Callable[[Function], FunctionTool]: ...
+def function_tool(
+    func: Function | None = None,
+    *,
+    name_override: str | None = None,
+    description_override: str | None = None,
+    docstring_style: DocstringStyle | None = None,
+    use_docstring_info: bool = True,
+    failure_error_function: ToolErrorFunction | None = default_tool_error_function,
+    strict_mode: bool = True,
+    is_enabled: Enabled = True,
+    needs_approval: NeedsApproval = False,
+    tool_input_guardrails: list[ToolInputGuardrail[Any]] | None = None,
+    tool_output_guardrails: list[ToolOutputGuardrail[Any]] | None = None,
+    timeout: float | None = None,
+    timeout_behavior: ToolTimeoutBehavior = "error_as_result",
+    timeout_error_function: ToolErrorFunction | None = None,
+    defer_loading: bool = False,
+    custom_data_extractor: FunctionToolCustomDataExtractor | None = None,
+    allowed_callers: list[ToolCaller] | None = None,
+    output_type: Any = None,
+    output_json_schema: dict[str, Any] | None = None,
+) -> Any:
+    """Return the function as a `FunctionTool`; used as a decorator, bare or called.
+
+    Name, description and schema are the function's own unless they are given. A sync function runs in a worker thread.
+    `failure_error_function` says what the model is told where the function raises; with None the run raises. With
+    `output_type`, what the function returns is validated; a tool for programs has its return annotation for one.
+    """
+
+    def decorate(function: Function) -> FunctionTool:
+        schema = function_schema(
+            function,
+            docstring_style=docstring_style,
+            name_override=name_override,
+            description_override=description_override,
+            use_docstring_info=use_docstring_info,
+            strict_json_schema=strict_mode,
+        )
+        output_schema, adapter = _output(schema, allowed_callers, output_type, output_json_schema)
+        return FunctionTool(
+            name=schema.name,
+            description=schema.description or "",
+            params_json_schema=schema.params_json_schema,
+            on_invoke_tool=FunctionInvoker(function, schema, failure_error_function, adapter),
+            strict_json_schema=strict_mode,
+            is_enabled=is_enabled,
+            tool_input_guardrails=tool_input_guardrails,
+            tool_output_guardrails=tool_output_guardrails,
+            needs_approval=needs_approval,
+            timeout_seconds=timeout,
+            timeout_behavior=timeout_behavior,
+            timeout_error_function=timeout_error_function,
+            defer_loading=defer_loading,
+            custom_data_extractor=custom_data_extractor,
+            allowed_callers=allowed_callers,
+            output_json_schema=output_schema,
+            output_type_adapter=adapter,
+        )
+
+    return decorate if func is None else decorate(func)
+
+
+@dataclass(frozen=True)
+class FunctionInvoker:
+    """Calls the function for one call of the model: reads the arguments, runs it, checks what it returns."""
+
+    function: Function
+    schema: FuncSchema
+    failure_error_function: ToolErrorFunction | None = default_tool_error_function
+    output_type: TypeAdapter[Any] | None = None
+
+    async def __call__(self, ctx: ToolContext[Any], arguments: str) -> Any:
+        """Return the function's output, or what the model is told of its failure."""
+        return await told_of_failure(self._call, self.failure_error_function, ctx, arguments)
+
+    @property
+    def runs_in_thread(self) -> bool:
+        """Return whether the function is a sync one."""
+        return not is_async(self.function)
+
+    async def _call(self, ctx: ToolContext[Any], arguments: str) -> Any:
+        args, keywords = call_args(self.schema, ctx.tool_name, arguments)
+        if self.schema.takes_context:
+            args = [ctx, *args]
+        if self.runs_in_thread:
+            output = await settled(await asyncio.to_thread(_in_thread, self.function, args, keywords))
+        else:
+            output = await self.function(*args, **keywords)
+        return output if self.output_type is None else _checked(ctx.tool_name, output, self.output_type)
+
+
+def forgiving(invoke: Invoke, failure_error_function: ToolErrorFunction | None) -> Invoke:
+    """Return `invoke` with its errors told to the model; with None it is `invoke` itself."""
+    if failure_error_function is None:
+        return invoke
+
+    async def invoked(ctx: ToolContext[Any], arguments: str) -> Any:
+        return await told_of_failure(invoke, failure_error_function, ctx, arguments)
+
+    return invoked
+
+
+async def told_of_failure(
+    invoke: Invoke, failure_error_function: ToolErrorFunction | None, ctx: ToolContext[Any], arguments: str
+) -> Any:
+    """Return what `invoke` returns; where it raises, the words of `failure_error_function` as an `ErrorText`."""
+    try:
+        return await invoke(ctx, arguments)
+    except Exception as error:  # whatever a tool raises is told
+        if failure_error_function is None:
+            raise
+        return ErrorText(await settled(failure_error_function(ctx, error)))
+
+
+def call_args(schema: FuncSchema, tool_name: str, arguments: str) -> tuple[list[Any], dict[str, Any]]:
+    """Return the positional and keyword arguments that a call's JSON text stands for.
+
+    Raises ModelBehaviorError where the text is no JSON object or does not fit. The error says where, and does not
+    hold the text: a reader of logs learns nothing of what was passed.
+    """
+    read = arguments_of(tool_name, arguments)
+    try:
+        fitting = read if isinstance(read, str) else schema.params_pydantic_model.model_validate(read)
+    except ValidationError as error:
+        fitting = f"Invalid JSON input for tool {tool_name}: {said_of(error)}"
+    if isinstance(fitting, str):
+        raise ModelBehaviorError(fitting)  # outside of `except`: the error it comes from holds the arguments
+    return schema.to_call_args(fitting)
+
+
+def arguments_of(tool_name: str, arguments: str) -> dict[str, Any] | str:
+    """Return the object in the JSON text, or what is wrong with it."""
+    try:
+        read: Any = json.loads(arguments) if arguments else {}
+    except (ValueError, RecursionError) as error:
+        why = f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else "too deep"
+        return f"Invalid JSON input for tool {tool_name}: {why}"
+    return read if is_dict(read) else f"Invalid JSON input for tool {tool_name}: expected a JSON object"
+
+
+def said_of(error: ValidationError) -> str:
+    """Return where and why values do not fit, without the values."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(str(key) for key in one['loc']) or 'arguments'}: {one['msg']}" for one in found)
+
+
+def _in_thread(function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
+    try:
+        return function(*args, **keywords)
+    except StopIteration as error:  # a future cannot hold it: who awaits the thread would wait for ever
+        raise RuntimeError("the function raised StopIteration") from error
+
+
+def is_async(function: Function) -> bool:
+    """Return whether calling the function gives a coroutine: also for a partial, or an object that is called."""
+    inner = getattr(function, "func", function)  # functools.partial has it
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
+
+
+def _checked(tool_name: str, output: Any, adapter: TypeAdapter[Any]) -> Any:
+    try:
+        return adapter.validate_python(output)
+    except ValidationError as error:
+        problem = said_of(error)
+    raise UserError(f"Function tool {tool_name} returned an output that does not match its output type: {problem}")
+
+
+def _output(
+    schema: FuncSchema, callers: list[ToolCaller] | None, output_type: Any, given: dict[str, Any] | None
+) -> tuple[dict[str, Any] | None, TypeAdapter[Any] | None]:
+    """Return JSON schema and adapter of what a tool returns, where it has them."""
+    if output_type is not None and given is not None:
+        raise UserError(f"tool {schema.name!r} has output_type and output_json_schema: give one of them")
+    if given is not None:
+        return given, None
+    kind = schema.return_annotation if output_type is None else output_type
+    bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    if output_type is None and ("programmatic" not in (callers or ()) or any(bare is one for one in UNTYPED)):
+        return None, None
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    described = adapter.json_schema(mode="serialization", schema_generator=QuietSchema)
+    if not is_object_schema(described):
+        raise UserError(
+            f"what tool {schema.name!r} returns must be a JSON object with a strict schema: a pydantic model, a "
+            "TypedDict or a dataclass; str or Any is for a tool without one"
+        )
+    return described, adapter

@@ -1,0 +1,183 @@
+"""Tools that the API's own servers run. No chat backend has them: there they are dropped, or refused in strict mode.
+
+Source of the parameters: the tool types of openai 3.57, `openai.types.responses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, TypeAlias
+
+from typing_extensions import TypedDict
+
+from antiphon.exceptions import UserError
+from antiphon.stream.chunk import plain
+
+from .awaiting import MaybeAwaitable
+from .tool import checked_callers
+
+if TYPE_CHECKING:
+    from .context import RunContextWrapper
+
+Json: TypeAlias = dict[str, Any]
+
+
+def said(**values: Any) -> Json:
+    """Return the values that are not None, as JSON data."""
+    return {name: plain(value) for name, value in values.items() if value is not None}
+
+
+@dataclass
+class FileSearchTool:
+    """A search in vector stores. `include_search_results`: what was found is in the output too."""
+
+    name: ClassVar[str] = "file_search"
+    vector_store_ids: list[str]
+    max_num_results: int | None = None
+    include_search_results: bool = False
+    ranking_options: Any = None
+    filters: Any = None
+
+    @property
+    def response_include(self) -> tuple[str, ...]:
+        """Return what the answer is to have beside its usual items."""
+        return ("file_search_call.results",) if self.include_search_results else ()
+
+    def to_responses_tool(self) -> Json:
+        """Return the tool as the API has it. Raises UserError for a number of results that it does not take."""
+        most = self.max_num_results
+        if most is not None and (isinstance(most, bool) or not 0 <= most <= 50):
+            raise UserError(f"max_num_results of the file search is {most!r}: 1 to 50, or 0 or None for the default")
+        return {
+            "type": "file_search",
+            "vector_store_ids": list(self.vector_store_ids),
+            **said(max_num_results=most or None, ranking_options=self.ranking_options, filters=self.filters),
+        }
+
+
+@dataclass
+class WebSearchTool:
+    """A search in the web. `external_web_access` False: only in what is cached."""
+
+    name: ClassVar[str] = "web_search"
+    user_location: Any = None
+    filters: Any = None
+    search_context_size: Literal["low", "medium", "high"] = "medium"
+    external_web_access: bool | None = None
+    search_content_types: list[Literal["text", "image"]] | None = None
+    image_settings: Mapping[str, Any] | None = None
+
+    @property
+    def response_include(self) -> tuple[str, ...]:
+        """Return what the answer is to have beside its usual items."""
+        return ("web_search_call.results",) if "image" in (self.search_content_types or ()) else ()
+
+    def to_responses_tool(self) -> Json:
+        """Return the tool as the API has it."""
+        return {
+            "type": "web_search",
+            "filters": plain(self.filters),
+            "user_location": plain(self.user_location),
+            "search_context_size": self.search_context_size,
+            **said(
+                external_web_access=self.external_web_access,
+                search_content_types=self.search_content_types,
+                image_settings=self.image_settings,
+            ),
+        }
+
+
+@dataclass
+class CodeInterpreterTool:
+    """A container in which the model runs code; `tool_config` is the API's object."""
+
+    name: ClassVar[str] = "code_interpreter"
+    tool_config: Any
+
+    def __post_init__(self) -> None:
+        self.tool_config = _with_callers(self.tool_config, self.name)
+
+    def to_responses_tool(self) -> Json:
+        """Return the tool as the API has it."""
+        return dict(plain(self.tool_config))
+
+
+@dataclass
+class ImageGenerationTool:
+    """A model that makes images; `tool_config` is the API's object."""
+
+    name: ClassVar[str] = "image_generation"
+    tool_config: Any
+
+    def to_responses_tool(self) -> Json:
+        """Return the tool as the API has it."""
+        return dict(plain(self.tool_config))
+
+
+@dataclass
+class MCPToolApprovalRequest:
+    """A call of a hosted MCP server that waits for approval: `data` is the API's item."""
+
+    ctx_wrapper: RunContextWrapper[Any]
+    data: Any
+
+
+class MCPToolApprovalFunctionResult(TypedDict):
+    """Whether such a call may go on, and if not, why."""
+
+    approve: bool
+    reason: NotRequired[str]
+
+
+MCPToolApprovalFunction: TypeAlias = Callable[[MCPToolApprovalRequest], MaybeAwaitable[MCPToolApprovalFunctionResult]]
+
+
+@dataclass
+class HostedMCPTool:
+    """An MCP server that the API itself calls. Without `on_approval_request` its approvals interrupt the run."""
+
+    name: ClassVar[str] = "hosted_mcp"
+    tool_config: Any
+    on_approval_request: MCPToolApprovalFunction | None = None
+
+    def __post_init__(self) -> None:
+        held: Json = plain(self.tool_config)
+        self.tool_config = _with_callers(self.tool_config, f"hosted MCP server {held.get('server_label', 'unknown')}")
+
+    def to_responses_tool(self) -> Json:
+        """Return the tool as the API has it."""
+        return dict(plain(self.tool_config))
+
+
+@dataclass
+class ToolSearchTool:
+    """A search for tools with `defer_loading`; with `execution` "client" the caller answers it."""
+
+    name: ClassVar[str] = "tool_search"
+    description: str | None = None
+    execution: Literal["server", "client"] | None = None
+    parameters: Any = None
+
+    def to_responses_tool(self) -> Json:
+        """Return the tool as the API has it."""
+        told = said(description=self.description, execution=self.execution, parameters=self.parameters)
+        return {"type": "tool_search", **told}
+
+
+@dataclass
+class ProgrammaticToolCallingTool:
+    """Programs, written by the model and run by the API, that call tools with "programmatic" in `allowed_callers`."""
+
+    name: ClassVar[str] = "programmatic_tool_calling"
+
+    def to_responses_tool(self) -> Json:
+        """Return the tool as the API has it."""
+        return {"type": "programmatic_tool_calling"}
+
+
+def _with_callers(config: Any, tool: str) -> Json:
+    held: Json = dict(plain(config))
+    if held.get("allowed_callers") is not None:
+        held["allowed_callers"] = checked_callers(held["allowed_callers"], tool)
+    return held

@@ -1,0 +1,205 @@
+"""A function's parameters as a pydantic model and a JSON schema, and the way back to a call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import GenericAlias
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+
+from antiphon.exceptions import ModelBehaviorError, UserError
+
+from .context import RunContextWrapper
+from .docstrings import DocstringStyle, FuncDocumentation, generate_func_documentation, name_of
+from .strict import ensure_strict_json_schema
+
+Json: TypeAlias = dict[str, Any]
+Parameter: TypeAlias = inspect.Parameter
+EMPTY = inspect.Parameter.empty
+BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
+class QuietSchema(GenerateJsonSchema):
+    """A default that has no JSON form is left out without a warning: it is the function's own affair."""
+
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+
+@dataclass
+class FuncSchema:
+    """What a model needs to know to call a function, and what turns its arguments into the call.
+
+    `fields`: parameter -> field of the model, where its own name cannot be a field's.
+    """
+
+    name: str
+    description: str | None
+    params_pydantic_model: type[BaseModel]
+    params_json_schema: Json
+    signature: inspect.Signature
+    takes_context: bool = False
+    strict_json_schema: bool = True
+    return_annotation: Any = inspect.Signature.empty
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def to_call_args(self, data: BaseModel) -> tuple[list[Any], Json]:
+        """Return the positional and the keyword arguments that `data` stands for; the context is not among them.
+
+        Raises ModelBehaviorError where a key of `**kwargs` is a named parameter too.
+        """
+        args: list[Any] = []
+        keywords: Json = {}
+        starred = False
+        for parameter in self._parameters():
+            value = data.__dict__.get(self.fields.get(parameter.name, parameter.name))
+            if parameter.kind is Parameter.VAR_POSITIONAL:
+                args.extend(value or ())
+                starred = True
+            elif parameter.kind is Parameter.VAR_KEYWORD:
+                keywords.update(self._free(parameter.name, value or {}))
+            elif parameter.kind is Parameter.KEYWORD_ONLY or starred:
+                keywords[parameter.name] = value
+            else:
+                args.append(value)
+        return args, keywords
+
+    def _parameters(self) -> list[Parameter]:
+        return list(self.signature.parameters.values())[int(self.takes_context) :]
+
+    def _free(self, name: str, values: Json) -> Json:
+        taken = {one.name for one in self.signature.parameters.values() if one.kind in BY_NAME}
+        clash = sorted(taken & values.keys())
+        if clash:
+            raise ModelBehaviorError(
+                f"Invalid arguments for tool {self.name}: {', '.join(clash)} came as a parameter and in {name!r}; "
+                "each argument is given once, as the parameter"
+            )
+        return values
+
+
+def function_schema(
+    func: Callable[..., Any],
+    docstring_style: DocstringStyle | None = None,
+    name_override: str | None = None,
+    description_override: str | None = None,
+    use_docstring_info: bool = True,
+    strict_json_schema: bool = True,
+) -> FuncSchema:
+    """Return the schema of a function: from its signature, its annotations and its docstring.
+
+    A first parameter annotated as a context is not in it. Raises UserError where a later one is, where `**kwargs` or
+    a free-form dict is asked for in strict mode, or where an annotation cannot be resolved.
+    """
+    told = (
+        generate_func_documentation(func, docstring_style) if use_docstring_info else FuncDocumentation(name_of(func))
+    )
+    name = name_override or told.name
+    hints, signature = _hints(func), inspect.signature(func)
+    parameters = list(signature.parameters.values())
+    takes_context = bool(parameters) and _is_context(hints.get(parameters[0].name))
+    offered = parameters[int(takes_context) :]
+    _refuse(offered, hints, name, strict_json_schema)
+    fields = {one.name: _field_name(one.name, number) for number, one in enumerate(offered)}
+    model, schema = _described(name, offered, hints, fields)
+    _describe(schema, model, fields, _descriptions(offered, hints, told))
+    return FuncSchema(
+        name=name,
+        description=description_override or told.description,
+        params_pydantic_model=model,
+        params_json_schema=ensure_strict_json_schema(schema) if strict_json_schema else schema,
+        signature=signature,
+        takes_context=takes_context,
+        strict_json_schema=strict_json_schema,
+        return_annotation=hints.get("return", signature.return_annotation),
+        fields=fields,
+    )
+
+
+def _hints(func: Callable[..., Any]) -> Json:
+    inner = getattr(func, "func", func)  # functools.partial has it
+    annotated = inner if inspect.isroutine(inner) else type(inner).__call__
+    try:
+        return get_type_hints(annotated, include_extras=True)
+    except NameError as error:
+        raise UserError(
+            f"an annotation of {name_of(func)} names {error.name!r}, which its module does not have: "
+            "define it at the top of the module, or leave out `from __future__ import annotations`"
+        ) from error
+
+
+def _is_context(annotation: Any) -> bool:
+    """Return whether an annotation is that of a context: the run's, or a call's."""
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    kind = get_origin(bare) or bare
+    return isinstance(kind, type) and issubclass(kind, RunContextWrapper)
+
+
+def _refuse(offered: list[Parameter], hints: Json, name: str, strict: bool) -> None:
+    for one in offered:
+        if _is_context(hints.get(one.name)):
+            raise UserError(
+                f"RunContextWrapper/ToolContext param found at non-first position in function {name}: "
+                f"make {one.name!r} the first"
+            )
+        if one.kind is Parameter.VAR_KEYWORD and strict:
+            raise UserError(
+                f"**{one.name} of function {name} has no strict schema: name the parameters, or turn strict mode off"
+            )
+
+
+def _field_name(name: str, number: int) -> str:
+    """Return `name`, or another one where pydantic has a meaning for it already."""
+    return f"parameter_{number}" if name.startswith("_") or hasattr(BaseModel, name) else name
+
+
+def _model(name: str, offered: list[Parameter], hints: Json, fields: Mapping[str, str]) -> type[BaseModel]:
+    free = any(one.kind is Parameter.VAR_KEYWORD for one in offered)
+    config = ConfigDict(protected_namespaces=(), extra="forbid" if free else "ignore", arbitrary_types_allowed=False)
+    made: Json = {fields[one.name]: _definition(one, hints, fields[one.name]) for one in offered}
+    return create_model(f"{name}_args", __config__=config, **made)
+
+
+def _described(
+    name: str, offered: list[Parameter], hints: Json, fields: Mapping[str, str]
+) -> tuple[type[BaseModel], Json]:
+    try:
+        model = _model(name, offered, hints, fields)
+        return model, model.model_json_schema(schema_generator=QuietSchema)
+    except PydanticUserError as error:
+        raise UserError(f"a parameter of function {name} has a type without a JSON schema: {error.message}") from error
+
+
+def _definition(one: Parameter, hints: Json, field_name: str) -> tuple[Any, Any]:
+    """Return annotation and default of the model's field for a parameter."""
+    annotation, default = hints.get(one.name, Any), ... if one.default is EMPTY else one.default
+    if one.kind is Parameter.VAR_POSITIONAL:  # the annotation is that of each value, PEP 484
+        annotation, default = GenericAlias(list, (annotation,)), Field(default_factory=list)
+    elif one.kind is Parameter.VAR_KEYWORD:
+        annotation, default = GenericAlias(dict, (str, annotation)), Field(default_factory=dict)
+    if field_name != one.name:
+        title = one.name.replace("_", " ").strip().title()
+        annotation = Annotated[annotation, Field(alias=one.name, title=title)]
+    return annotation, default
+
+
+def _descriptions(offered: list[Parameter], hints: Json, told: FuncDocumentation) -> Iterator[tuple[str, str]]:
+    """Yield parameter and description; the docstring's comes before that of the annotation."""
+    described = told.param_descriptions or {}
+    for one in offered:
+        extras = get_args(hints.get(one.name))[1:] if get_origin(hints.get(one.name)) is Annotated else ()
+        annotated = next((extra for extra in extras if isinstance(extra, str)), None)
+        text = described.get(one.name) or annotated
+        if text:
+            yield one.name, text
+
+
+def _describe(
+    schema: Json, model: type[BaseModel], fields: Mapping[str, str], texts: Iterator[tuple[str, str]]
+) -> None:
+    for name, text in texts:
+        info = model.model_fields[fields[name]]
+        schema["properties"][info.alias or fields[name]]["description"] = text

@@ -1,0 +1,179 @@
+"""JSON schemas in the API's strict mode: every object closed, every property required, no reference beside other keys.
+
+Source: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. A schema that has no strict form
+is refused: what is closed silently would accept something else than its author wrote.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from urllib.parse import unquote
+
+from antiphon.exceptions import UserError
+
+from .reading import is_dict, is_list
+
+Schema: TypeAlias = dict[str, Any]
+
+MAX_NODES = 100_000  # a reference may fan out: a schema from an MCP server must not eat the process
+MAX_DEPTH = 100  # well below the interpreter's recursion limit
+EMPTY: Schema = {"additionalProperties": False, "type": "object", "properties": {}, "required": []}
+# what may stand beside a `$ref` without saying more about the values
+HARMLESS = frozenset(
+    {
+        *("$anchor", "$comment", "$defs", "$id", "$schema", "contentEncoding", "contentMediaType", "contentSchema"),
+        *("default", "definitions", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"),
+    }
+)
+OPEN_OBJECT = (
+    "additionalProperties must not be set for an object in a strict schema, and here it is {given!r}: "
+    "name the properties, or turn strict mode off for this function or output type"
+)
+
+
+def ensure_strict_json_schema(schema: Schema) -> Schema:
+    """Return `schema` in strict form; it is changed in place. An empty one becomes the object without properties.
+
+    Raises UserError where it has no strict form, is nested too deeply or is too large.
+    """
+    if not is_dict(schema):
+        raise TypeError(f"a JSON schema is {type(schema).__name__}: a dict is expected")
+    _check_depth(schema)
+    if not schema:
+        return copy.deepcopy(EMPTY)
+    made = _Strict(schema).node(schema, "#")
+    if isinstance(made.get("anyOf"), list):
+        raise UserError("the root of a strict schema is an object, and here it is anyOf: wrap it in a property")
+    if made.get("type") == ["object"]:
+        made["type"] = "object"
+    if isinstance(made.get("type"), list):
+        raise UserError(f"the root of a strict schema is an object, and here its type is {made['type']}")
+    return made
+
+
+def copied_schema(schema: Schema) -> Schema:
+    """Return a deep copy. Raises UserError where the schema is nested too deeply to be walked."""
+    _check_depth(schema)
+    return copy.deepcopy(schema)
+
+
+@dataclass
+class _Strict:
+    """The walk over one schema. `left`: how many nodes it may still look at."""
+
+    root: Schema
+    left: int = MAX_NODES
+
+    def node(self, schema: Any, path: str, depth: int = 1) -> Schema:
+        """Return one schema, changed in place to its strict form."""
+        if not is_dict(schema):
+            raise UserError(f"{path}: a schema is an object, and here is {type(schema).__name__}")
+        self._spend(path, depth)
+        held = schema
+
+        def inner(one: Any, name: str) -> Schema:
+            return self.node(one, f"{path}/{name}", depth + 1)
+
+        for name in ("$defs", "definitions"):
+            _each(held, name, inner)
+        _close(held, path)
+        _each(held, "properties", inner)
+        if isinstance(held.get("items"), dict):
+            held["items"] = inner(held["items"], "items")
+        for name in ("prefixItems", "allOf"):
+            if len(_listed(held.get(name))) > (name == "allOf"):  # an allOf of one is merged below
+                held[name] = [inner(one, f"{name}/{number}") for number, one in enumerate(held[name])]
+        self._unions(held, inner)
+        if "default" in held and held["default"] is None:
+            del held["default"]  # a nullable property is null when it is not given
+        return self._merged(held, path, depth)
+
+    def _unions(self, held: Schema, inner: Callable[[Any, str], Schema]) -> None:
+        """Make the parts of a union strict; strict mode knows no `oneOf`, which says more than `anyOf` needs to."""
+        parts = [one for name in ("anyOf", "oneOf") for one in _listed(held.pop(name, None))]
+        if parts:
+            held["anyOf"] = [inner(one, f"anyOf/{number}") for number, one in enumerate(parts)]
+
+    def _merged(self, held: Schema, path: str, depth: int) -> Schema:
+        """Put an `allOf` of one, or a `$ref` with other keys beside it, into the schema itself."""
+        alone = _listed(held.get("allOf"))
+        if len(alone) == 1:
+            del held["allOf"]
+            return self._with(held, alone[0], path, depth)
+        if "$ref" in held and len(held) > 1:
+            target = self._target(held.pop("$ref"), path, set(held))
+            if target is held:
+                raise UserError(f"{path}: the $ref is circular and nothing but a reference")
+            return self._with(held, target, path, depth)
+        return held
+
+    def _with(self, held: Schema, other: Any, path: str, depth: int) -> Schema:
+        if not is_dict(other):
+            raise UserError(f"{path}: a schema is an object, and here is {type(other).__name__}")
+        merged = copy.deepcopy(other)
+        clash = sorted(key for key in merged.keys() & held.keys() if key not in HARMLESS and merged[key] != held[key])
+        if clash:
+            raise UserError(f"{path}: {', '.join(clash)} is said twice and differs, here and in what it refers to")
+        own = dict(held)
+        held.clear()
+        held.update({**merged, **own})
+        return self.node(held, path, depth + 1)
+
+    def _target(self, ref: Any, path: str, beside: set[str]) -> Any:
+        more = sorted(beside - HARMLESS)
+        if more:
+            raise UserError(f"{path}: a $ref with {', '.join(more)} beside it has no strict form")
+        if not isinstance(ref, str) or not ref.startswith("#/"):
+            raise UserError(f"{path}: the $ref is {ref!r}, and only those inside the schema, '#/…', can be followed")
+        found: Any = self.root
+        for key in unquote(ref[2:]).split("/"):
+            key = key.replace("~1", "/").replace("~0", "~")
+            found = found.get(key) if is_dict(found) else None
+        if not is_dict(found):
+            raise UserError(f"{path}: the $ref {ref!r} leads nowhere")
+        return found
+
+    def _spend(self, path: str, depth: int) -> None:
+        self.left -= 1
+        if self.left < 0 or depth > MAX_DEPTH:
+            raise UserError(f"{path[:80]}: the schema is too large or too deep for strict mode; a $ref may be circular")
+
+
+def _close(held: Schema, path: str) -> None:
+    """Close an object and require its properties."""
+    kind, properties = held.get("type"), held.get("properties")
+    if kind is None and isinstance(properties, dict):
+        kind = held["type"] = "object"
+    is_object = kind == "object" or (isinstance(kind, list) and "object" in kind)
+    if (is_object or kind is None) and held.get("additionalProperties", False) is not False:
+        raise UserError(f"{path}: {OPEN_OBJECT.format(given=held['additionalProperties'])}")
+    if is_object:
+        held["additionalProperties"] = False
+    if is_dict(held.get("properties")):
+        held["required"] = list(held["properties"])
+
+
+def _each(held: Schema, name: str, inner: Callable[[Any, str], Schema]) -> None:
+    if isinstance(held.get(name), dict):
+        held[name] = {key: inner(one, f"{name}/{key}") for key, one in held[name].items()}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if is_list(value) else []
+
+
+def _check_depth(schema: Any) -> None:
+    layer: list[Any] = [schema]
+    depth = 0
+    while layer:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise UserError(f"the schema is nested more than {MAX_DEPTH} deep: flatten it")
+        layer = [inner for one in layer for inner in _values(one) if isinstance(inner, dict | list)]
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value.values()) if is_dict(value) else _listed(value)

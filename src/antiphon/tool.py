@@ -1,0 +1,124 @@
+"""Tools: functions, and those that the API knows by their types."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from .run.computer import ComputerProvider
+from .run.function_tool import function_tool
+from .run.hosted_tools import (
+    CodeInterpreterTool,
+    FileSearchTool,
+    HostedMCPTool,
+    ImageGenerationTool,
+    MCPToolApprovalFunction,
+    MCPToolApprovalFunctionResult,
+    MCPToolApprovalRequest,
+    ProgrammaticToolCallingTool,
+    ToolSearchTool,
+    WebSearchTool,
+)
+from .run.local_tools import (
+    ApplyPatchTool,
+    ComputerTool,
+    ComputerToolSafetyCheckData,
+    CustomTool,
+    LocalShellCommandRequest,
+    LocalShellTool,
+    ShellActionRequest,
+    ShellCallData,
+    ShellCallOutcome,
+    ShellCommandOutput,
+    ShellCommandRequest,
+    ShellResult,
+    ShellTool,
+)
+from .run.tool import (
+    DEFAULT_APPROVAL_REJECTION_MESSAGE,
+    FunctionTool,
+    FunctionToolCustomDataContext,
+    FunctionToolCustomDataExtractor,
+    FunctionToolResult,
+    ToolCaller,
+    ToolErrorFunction,
+    ToolOrigin,
+    ToolOriginType,
+    ToolTimeoutBehavior,
+    default_tool_error_function,
+    default_tool_timeout_error_message,
+    invoke_function_tool,
+    tool_namespace,
+)
+from .run.tool_outputs import (
+    ToolOutputFileContent,
+    ToolOutputFileContentDict,
+    ToolOutputImage,
+    ToolOutputImageDict,
+    ToolOutputText,
+    ToolOutputTextDict,
+)
+
+Tool: TypeAlias = (
+    FunctionTool
+    | FileSearchTool
+    | WebSearchTool
+    | ComputerTool[Any]
+    | HostedMCPTool
+    | CustomTool
+    | ShellTool
+    | ApplyPatchTool
+    | LocalShellTool
+    | ImageGenerationTool
+    | CodeInterpreterTool
+    | ToolSearchTool
+    | ProgrammaticToolCallingTool
+)
+
+__all__ = [
+    "DEFAULT_APPROVAL_REJECTION_MESSAGE",
+    "ApplyPatchTool",
+    "CodeInterpreterTool",
+    "ComputerProvider",
+    "ComputerTool",
+    "ComputerToolSafetyCheckData",
+    "CustomTool",
+    "FileSearchTool",
+    "FunctionTool",
+    "FunctionToolCustomDataContext",
+    "FunctionToolCustomDataExtractor",
+    "FunctionToolResult",
+    "HostedMCPTool",
+    "ImageGenerationTool",
+    "LocalShellCommandRequest",
+    "LocalShellTool",
+    "MCPToolApprovalFunction",
+    "MCPToolApprovalFunctionResult",
+    "MCPToolApprovalRequest",
+    "ProgrammaticToolCallingTool",
+    "ShellActionRequest",
+    "ShellCallData",
+    "ShellCallOutcome",
+    "ShellCommandOutput",
+    "ShellCommandRequest",
+    "ShellResult",
+    "ShellTool",
+    "Tool",
+    "ToolCaller",
+    "ToolErrorFunction",
+    "ToolOrigin",
+    "ToolOriginType",
+    "ToolOutputFileContent",
+    "ToolOutputFileContentDict",
+    "ToolOutputImage",
+    "ToolOutputImageDict",
+    "ToolOutputText",
+    "ToolOutputTextDict",
+    "ToolSearchTool",
+    "ToolTimeoutBehavior",
+    "WebSearchTool",
+    "default_tool_error_function",
+    "default_tool_timeout_error_message",
+    "function_tool",
+    "invoke_function_tool",
+    "tool_namespace",
+]

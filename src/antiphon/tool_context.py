@@ -1,0 +1,9 @@
+"""What a tool is given of a run."""
+
+from __future__ import annotations
+
+from .run.tool_context import ToolContext
+
+__all__ = [
+    "ToolContext",
+]

@@ -1,0 +1,33 @@
+"""Guardrails of tools."""
+
+from __future__ import annotations
+
+from .run.tool_guardrails import (
+    AllowBehavior,
+    RaiseExceptionBehavior,
+    RejectContentBehavior,
+    ToolGuardrailFunctionOutput,
+    ToolInputGuardrail,
+    ToolInputGuardrailData,
+    ToolInputGuardrailResult,
+    ToolOutputGuardrail,
+    ToolOutputGuardrailData,
+    ToolOutputGuardrailResult,
+    tool_input_guardrail,
+    tool_output_guardrail,
+)
+
+__all__ = [
+    "AllowBehavior",
+    "RaiseExceptionBehavior",
+    "RejectContentBehavior",
+    "ToolGuardrailFunctionOutput",
+    "ToolInputGuardrail",
+    "ToolInputGuardrailData",
+    "ToolInputGuardrailResult",
+    "ToolOutputGuardrail",
+    "ToolOutputGuardrailData",
+    "ToolOutputGuardrailResult",
+    "tool_input_guardrail",
+    "tool_output_guardrail",
+]
