@@ -28,6 +28,8 @@ from antiphon.cli import app
 from antiphon.stream.endings import FINISHES
 from antiphon.stream.handler import Options
 
+from . import names
+
 ROOT = Path(__file__).resolve().parents[1]
 FILES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.is_file()]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -116,10 +118,14 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
-def test_the_api_page_names_all_that_is_public() -> None:
-    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    names = [*antiphon.__all__, *antiphon_conformance.__all__, *Options.__annotations__]
-    assert [name for name in names if not re.search(rf"\b{name}\b", page)] == []
+def test_the_pages_of_the_api_name_all_that_is_public() -> None:
+    page = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("api.md", "names.md"))
+    public = [*antiphon.__all__, *antiphon_conformance.__all__, *Options.__annotations__]
+    assert [name for name in public if not re.search(rf"\b{name}\b", page)] == []
+
+
+def test_the_page_of_names_is_current() -> None:
+    assert (ROOT / "docs" / "names.md").read_text(encoding="utf-8") == names.text(), "run python -m tests.names"
 
 
 def test_the_page_of_endings_has_all_finish_words() -> None:

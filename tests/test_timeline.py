@@ -17,7 +17,28 @@ from rich.console import Console
 
 from antiphon import BadInput
 from antiphon.stream.sse import read_events
-from antiphon.timeline import Ending, Row, Timeline, bar, describe, render_html, render_svg, render_text
+from antiphon.timeline import (
+    STYLE,
+    Ending,
+    Gap,
+    Lane,
+    Line,
+    Row,
+    SideBySide,
+    Timeline,
+    bar,
+    beside,
+    close_up,
+    describe,
+    excerpt,
+    render_bars,
+    render_close_up,
+    render_html,
+    render_svg,
+    render_text,
+    said_by,
+    told_by,
+)
 
 Json = dict[str, Any]
 
@@ -196,7 +217,7 @@ def test_svg_says_all_in_words() -> None:
 
 def test_the_page_is_self_contained() -> None:
     page = render_html(warned())
-    assert page.replace('xmlns="http://www.w3.org/2000/svg"', "").count("http") == 0
+    assert page.count("http") == 0
     assert all(name not in page for name in ("<script", "<link", "@import", "url("))
     assert page.count("prefers-color-scheme:dark") == 2
     assert "<li>a warning</li>" in page
@@ -224,3 +245,144 @@ def test_recorded_streams() -> None:
         assert announced == {event["output_index"] for event in map(json.loads, recorded) if "output_index" in event}
         ElementTree.fromstring(render_svg(timeline))
         assert max(map(len, drawn(timeline).splitlines())) <= 80
+
+
+# --- from near: chunks on one side, events on the other ---------------------------------------------------------------
+
+
+def chunk(finish: str | None = None, **delta: Any) -> Json:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def fragment(index: int, arguments: str, **more: Any) -> Json:
+    return {"index": index, "function": {"arguments": arguments, **more}}
+
+
+CHUNKS = [
+    chunk(role="assistant", content=""),
+    chunk(reasoning_content="Let me"),
+    chunk(reasoning_content=" think"),
+    chunk(content="one\ntwo"),
+    chunk(tool_calls=[fragment(0, '{"a":', name="f")]),
+    chunk(tool_calls=[fragment(0, "1}")]),
+    chunk("length"),
+    {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}},
+]
+MESSAGE, PART = Lane("message"), Lane("output_text", part=True)
+
+
+def test_a_place_from_near() -> None:
+    lines = close_up(EVENTS, CHUNKS, 10, marks={10: "DLT001"})
+    assert lines[:1] == (Gap(0, 1),)
+    assert lines[10:12] == (
+        Line(None, "", 9, "content_part.added", "1.0", "output_text", (MESSAGE, Lane("output_text", True, first=True))),
+        Line(None, "", 10, "output_text.delta", "1.0", r"“one\ntwo”", (MESSAGE, PART), "DLT001", True),
+    )
+    assert lines[-2:] == (
+        Line(5, "call 0 (1})", 16, "function_call_arguments.delta", "2", "“1}”", (Lane("function_call"), None)),
+        Gap(2, 3),
+    )
+
+
+def test_events_stand_at_the_chunks_that_say_the_same() -> None:
+    assert beside(CHUNKS, EVENTS) == [0, 0, 1, 1, 1, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5, 6, 6, 6]
+    assert beside([], EVENTS) == [-1] * 20
+
+
+def test_calls_that_interleave_keep_their_own_chunks() -> None:
+    chunks = [chunk(tool_calls=[fragment(n % 2, f"{n}")]) for n in range(6)]
+    events = [at(call, "function_call_arguments.delta", delta=str(n)) for call in (0, 1) for n in range(call, 6, 2)]
+    assert beside(chunks, events) == [0, 2, 4, 4, 4, 5]
+
+
+SAID: dict[str, tuple[object, str]] = {
+    "role": (chunk(role="assistant"), "role “assistant”"),
+    "empty content": (chunk(role="assistant", content=""), "content “”"),
+    "call": (CHUNKS[4], 'call 0 f({"a":)'),
+    "two in one": (chunk(content="a", tool_calls=[fragment(1, "{}")]), "content “a” · call 1 ({})"),
+    "finish": (CHUNKS[6], "finish length"),
+    "usage": (CHUNKS[7], "usage 7 + 5"),
+    "error": ({"error": {"message": "no\x1b"}}, r"error “no\x1b”"),
+    "nothing": ({"choices": []}, "nothing"),
+    "no object": (["a", 7], "['a', 7]"),
+    "a line": ("data: x", "“data: x”"),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_a_chunk_says(name: str) -> None:
+    value, words = SAID[name]
+    assert said_by(value) == words
+
+
+def test_openai_chunks_say_the_same() -> None:
+    from openai.types.chat import ChatCompletionChunk
+
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    objects = [ChatCompletionChunk.model_validate({**head, **one}) for one in CHUNKS[3:6]]
+    assert [said_by(one) for one in objects] == [said_by(one) for one in CHUNKS[3:6]]
+    assert beside(objects, EVENTS) == beside(CHUNKS[3:6], EVENTS)
+
+
+JUNK = st.recursive(
+    st.one_of(st.none(), st.integers(), st.text(max_size=5), st.booleans()),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                ("type", "choices", "delta", "item", "output_index", "tool_calls", "function", "error", "usage")
+            ),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=12,
+)
+STREAMS = st.one_of(
+    st.tuples(st.lists(JUNK, max_size=40), st.lists(JUNK, max_size=40)),
+    st.tuples(st.sampled_from((EVENTS, EVENTS * 9, [])), st.sampled_from((CHUNKS, CHUNKS * 40, [], [{}] * 90))),
+)
+
+
+@given(STREAMS, st.integers(0, 200), st.sampled_from(("events", "chunks")))
+def test_a_close_up_shows_the_place_and_counts_what_it_leaves_out(streams: Any, place: int, side: Any) -> None:
+    events, chunks = streams
+    held = events if side == "events" else chunks
+    wanted = place % len(held) if held else None
+    lines = close_up(events, chunks, wanted, side=side, marks={} if wanted is None else {wanted: "X"})
+    shown = [line for line in lines if isinstance(line, Line)]
+    gaps = [line for line in lines if isinstance(line, Gap)]
+    numbers = {"events": [one.event for one in shown if one.event is not None]}
+    numbers["chunks"] = [one.chunk for one in shown if one.chunk is not None]
+    assert len(lines) <= 80
+    assert all(gap.chunks >= 0 and gap.events >= 0 and gap.chunks + gap.events for gap in gaps)
+    for name, whole in (("events", events), ("chunks", chunks)):
+        assert numbers[name] == sorted(set(numbers[name]))
+        assert len(numbers[name]) + sum(getattr(gap, name) for gap in gaps) == len(whole)
+    assert [one.mark for one in shown if one.here] == ([] if wanted is None else ["X"])
+
+
+@given(JUNK)
+def test_any_value_has_an_excerpt_and_words(value: object) -> None:
+    for words in (said_by(value), *told_by(value), excerpt(value)):
+        assert all(one.isprintable() or one == "\n" for one in words)
+        assert len(words) <= 1500
+
+
+def test_an_excerpt_of_something_huge_is_short() -> None:
+    huge = {"a": "x" * 10**6, "b": list(range(10**5)), "c": {str(n): n for n in range(10**4)}}
+    assert len(excerpt(huge)) <= 1500
+    assert '"xxxx' in excerpt(huge)
+    assert len(said_by(chunk(content="x" * 10**6))) < 120
+
+
+def test_fragments_of_a_page_are_well_formed() -> None:
+    both = SideBySide([*EVENTS, {"type": "<b>&"}], [*CHUNKS, "<i>"])
+    for index in (None, 0, 10, 19):
+        for fragment in (render_close_up(both.close_up(index), "a <caption>"), render_bars(both.timeline, at=index)):
+            ElementTree.fromstring(fragment)
+    assert "</style" not in STYLE
+    bars = render_bars(
+        Timeline([at(n, "output_item.added", item={"type": "message"}) for n in range(50)]), at=30, most=5
+    )
+    assert ElementTree.fromstring(bars)[-1].findtext("span") == "… 45 more items and parts"

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from .report import Finding, Report
     from .rule import Client, Level, Recording, Rule, Schema, all_rules, find
     from .same import same_output
+    from .suite import AdapterSuite
 
 SUITE_VERSION = "1.0"
 
 # public name -> the module that has it
 _HOMES: dict[str, str] = {
+    "AdapterSuite": ".suite",
     "TABLES": ".grammar",
     "check": ".judge",
     "same_output": ".same",
@@ -32,6 +34,7 @@ _HOMES: dict[str, str] = {
 __all__ = [
     "SUITE_VERSION",
     "TABLES",
+    "AdapterSuite",
     "Client",
     "Finding",
     "Level",

@@ -64,3 +64,35 @@ def sdk(place: str) -> Client:
 def types(place: str) -> Schema:
     """Return the source: the published types, as openai-python 3.57 has them."""
     return Schema(f"openai.types.responses.{place}")
+
+
+# Chunk streams of the real API, for the rules about what a chat backend answers.
+CHAT_LOGPROBS = Recording("chat/openai/chatlas--test-provider-openai-completions-test-openai-logprobs.jsonl")
+CHAT_TWO_CHOICES = Recording("chat/openai/ddtrace--litellm-completion-stream-multiple-choices-exclude-usage.jsonl")
+CHAT_NAMED = Recording(
+    "chat/openai/magentic--test-retry-chat-model-test-retry-chat-model-acomplete-litellm-openai.jsonl"
+)
+CHAT_CUT = Recording("chat/openai/mirascope--openai-gpt-5-mini-completions-async-stream.jsonl")
+CHAT_AZURE = Recording("chat/azure-openai/fantasy--azure-gpt-5-mini-tool-streaming.jsonl")
+
+# What other servers send, as raw bodies: each breaks some of those rules.
+LLAMACPP_TEXT = Recording("wire/llamacpp/chat_text.sse")
+LLAMACPP_EMOJI = Recording("wire/llamacpp/chat_emoji_bytes.sse")
+LLAMACPP_TWO = Recording("wire/llamacpp/chat_n2.sse")
+LLAMACPP_STOP_IN_CALL = Recording("wire/llamacpp/chat_tool_stop_word.sse")
+LLAMACPP_NAMED = Recording("wire/llamacpp/chat_tool_named.sse")
+LLAMACPP_FAULT = Recording("wire/llamacpp/err_midstream_fault.sse")
+LLAMACPP_OVERFLOW = Recording("wire/llamacpp/err_context_overflow.sse")
+VLLM_CALL = Recording("wire/vllm/chat_tool_auto.sse")
+VLLM_LENGTH = Recording("wire/vllm/chat_length.sse")
+MALFORMED = Recording("wire/llmock_faults/chat_text_usage_malformed.sse")
+
+
+def stream_client(place: str) -> Client:
+    """Return the source: what openai-python 3.57 does with chunks."""
+    return Client("openai-python", place)
+
+
+def chat_types(place: str) -> Schema:
+    """Return the source: the published types of the Chat Completions API, as openai-python 3.57 has them."""
+    return Schema(f"openai.types.chat.{place}")

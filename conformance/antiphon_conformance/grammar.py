@@ -30,6 +30,9 @@ class State(Enum):
     DONE = "it is done"
     GONE = "its item is done"
 
+    # Members are alone of their kind, and the tables are looked into for every event.
+    __hash__ = object.__hash__
+
 
 class Illegal(NamedTuple):
     """A move that is a breach. `owed` are the roles leapt over; `code` is the rule, where it is not the table's own."""

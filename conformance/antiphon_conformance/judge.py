@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from .read import plain
 from .report import Finding, Report
-from .rule import Need, all_rules
+from .rule import AnswerNeed, Need, all_rules
 from .said import ProfileFacts
 from .trace import Trace
 
@@ -49,8 +49,10 @@ def check(
     return Report(tuple(sorted(findings, key=_place)), tuple(ran), left_out, trace.events)
 
 
-def _met(need: Need, trace: Trace) -> bool:
+def _met(need: Need | AnswerNeed, trace: Trace) -> bool:
     match need:
+        case AnswerNeed():
+            return False
         case Need.CHUNKS:
             return trace.said is not None
         case Need.REQUEST:

@@ -10,12 +10,16 @@ from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = dict[str, Any]
 
+_TEXT_KEYS = {str}
+
 
 def plain(value: object) -> Json | None:
     """Return an event or chunk as a dict, or None where it is no object.
 
     A mapping is taken as it is, a model object by its `model_dump`, with the fields that were set.
     """
+    if _is_json(value):
+        return cast("Json", value)
     if isinstance(value, Mapping):
         held: Mapping[Any, Any] = value  # pyright: ignore[reportUnknownVariableType]
         return {key: one for key, one in held.items() if isinstance(key, str)}
@@ -29,6 +33,11 @@ def plain(value: object) -> Json | None:
             continue
         return cast("Json", dumped) if isinstance(dumped, dict) else None
     return None
+
+
+def _is_json(value: Any) -> bool:
+    """Whether this is a dict as JSON has it, which is taken without a copy."""
+    return value.__class__ is dict and set(map(type, value)) <= _TEXT_KEYS
 
 
 def plain_all(values: Iterable[object]) -> list[Json | None]:

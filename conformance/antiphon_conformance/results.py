@@ -56,6 +56,7 @@ class Run:
     ran: tuple[str, ...] = ()
     expected: Mapping[str, Deviation] = field(default_factory=dict[str, Deviation])
     reason: str = ""
+    new: tuple[Finding, ...] = ()  # of rules that are newer than what is required: shown, and not counted
     chunks: Sequence[Any] = field(default=(), repr=False)
     events: Sequence[Any] = field(default=(), repr=False)
 

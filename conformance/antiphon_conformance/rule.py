@@ -1,7 +1,8 @@
 """`@rule`: what a rule is, what it rests on, and the registry of all of them.
 
-A rule is a decorated generator over a `Trace`. Its docstring is the rule, in one sentence; the decorator has its
-number, name, strength, age and evidence. What it yields becomes a `Finding`.
+A rule is a decorated generator over a `Trace` of events, or over an `AnswerTrace`, what a server answered. Its
+docstring is the rule, in one sentence; the decorator has its number, name, strength, age and evidence. What it yields
+becomes a `Finding`.
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from inspect import getdoc
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from .report import Finding, Level
 
 if TYPE_CHECKING:
-    from .trace import Trace
     from .walk import Breach
 
-__all__ = ["Client", "Found", "Level", "Need", "Recording", "Rule", "RuleError", "Schema", "Source"]
+__all__ = ["AnswerNeed", "Client", "Found", "Level", "Need", "Recording", "Rule", "RuleError", "Schema", "Source"]
 
 _CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
 
@@ -86,6 +86,24 @@ class Need(Enum):
     OPEN_RESPONSES = "the package openresponses-types is not installed"
 
 
+class AnswerNeed(Enum):
+    """What a rule about answers looks at. Without it the rule is not applicable. The value says what is missing."""
+
+    CHAT = "it is no answer of a chat backend"
+    RESPONSES = "it is no answer of a Responses server"
+    STREAM = "no stream was asked for"
+    CHUNKS = "no chunk came"
+    WHOLE = "the stream did not come to its end"
+    REFUSAL = "no error came before the stream"
+    TWIN = "the same was not asked without a stream"
+    BESIDE = "nothing else was asked at the same time"
+    AFTER = "nothing was asked afterwards"
+
+
+# What a rule looks at: the events, what a server answered, or what is wrong with a case of the suite.
+About: TypeAlias = Literal["events", "answers", "cases"]
+
+
 class Found(NamedTuple):
     """What a rule yields: where, and what is wrong. `level` softens the rule's own level for known exceptions."""
 
@@ -94,7 +112,8 @@ class Found(NamedTuple):
     level: Level | None = None
 
 
-Body: TypeAlias = "Callable[[Trace], Iterator[Found]]"
+# Of a `Trace`, of an `AnswerTrace`, or of what is wrong with a case: `Rule.about` says which.
+Body: TypeAlias = Callable[[Any], Iterator[Found]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +127,14 @@ class Rule:
     sources: tuple[Source, ...]
     text: str
     body: Body
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Need | AnswerNeed, ...] = ()
     broken_by: tuple[Recording, ...] = ()
+    about: About = "events"
+
+    @property
+    def area(self) -> str:
+        """The three letters before the number."""
+        return self.code[:3]
 
     @property
     def why(self) -> str:
@@ -117,7 +142,7 @@ class Rule:
         order = (Client, Recording, Schema)
         return str(min(self.sources, key=lambda source: order.index(type(source))))
 
-    def apply(self, trace: Trace) -> list[Finding]:
+    def apply(self, trace: Any) -> list[Finding]:
         """Return what this rule finds, in the order found."""
         return [Finding(self.code, found.level or self.level, found.at, found.message) for found in self.body(trace)]
 
@@ -132,8 +157,9 @@ def rule(
     *,
     since: str,
     sources: Iterable[Source],
-    needs: Iterable[Need] = (),
+    needs: Iterable[Need | AnswerNeed] = (),
     broken_by: Iterable[Recording] = (),
+    about: About = "events",
 ) -> Callable[[Body], Body]:
     """Return the decorator that registers a generator as a rule. `broken_by` are recordings that break it.
 
@@ -144,7 +170,7 @@ def rule(
 
     def register(body: Body) -> Body:
         text = " ".join((getdoc(body) or "").split())
-        made = Rule(code, name, level, since, evidence, text, body, tuple(needs), tuple(broken_by))
+        made = Rule(code, name, level, since, evidence, text, body, tuple(needs), tuple(broken_by), about)
         _refuse(made)
         _RULES[code] = made
         return body
@@ -166,17 +192,27 @@ def _refuse(made: Rule) -> None:
         raise RuleError(f"{made.code} rests on the schema alone, so it is at most SHOULD")
 
 
-def all_rules() -> tuple[Rule, ...]:
-    """Return all rules, by code."""
+def every_rule() -> tuple[Rule, ...]:
+    """Return all rules, whatever they are about, by code."""
     from . import rules as _  # noqa: F401 -- the modules register what they declare
 
     return tuple(_RULES[code] for code in sorted(_RULES))
 
 
+def all_rules() -> tuple[Rule, ...]:
+    """Return all rules about events, by code: those that `check` applies."""
+    return tuple(one for one in every_rule() if one.about == "events")
+
+
+def answer_rules() -> tuple[Rule, ...]:
+    """Return all rules about what a server answers, by code: those that `check_answer` applies."""
+    return tuple(one for one in every_rule() if one.about == "answers")
+
+
 def find(wanted: str) -> Rule | None:
     """Return the rule of that code or name, in any case of letters, or None."""
     key = wanted.strip().casefold()
-    return next((one for one in all_rules() if key in (one.code.casefold(), one.name.casefold())), None)
+    return next((one for one in every_rule() if key in (one.code.casefold(), one.name.casefold())), None)
 
 
 def as_found(breaches: Iterable[Breach]) -> Iterator[Found]:

@@ -111,6 +111,8 @@ class _Reader:
 
     def __init__(self, said: Said, fields: tuple[str, ...]) -> None:
         self.said, self.fields = said, fields
+        # Most deltas are of text alone; these are the keys of all else.
+        self.others = (*fields, "reasoning_details", "thinking_blocks", "refusal", "tool_calls", "function_call")
         self.book, self.legacy = CallBook(), CallBook()
 
     def calls(self) -> list[CallSaid]:
@@ -144,6 +146,11 @@ class _Reader:
             self.said.finishes.append(finish)
 
     def _delta(self, at: int, delta: Json) -> None:
+        content = delta.get("content")
+        if isinstance(content, str) and not any(map(delta.get, self.others)):
+            if content:
+                self.said.pieces.append(Piece(at, "text", content))
+            return
         others = list(_content(at, delta, self.fields))
         known = len(self.book.calls)
         begun, new = self._calls(at, self.book, delta.get("tool_calls"))
@@ -165,8 +172,10 @@ class _Reader:
         return begun, new
 
     def _usage(self, chunk: Json, choice: Json, choices: bool, visible: bool, blank: bool) -> None:
-        places = (chunk.get("usage"), mapping(chunk.get("x_groq")).get("usage"), choice.get("usage"))
-        usage = next((found for found in map(counted, places) if found), None)
+        usage: Json | None = None
+        if "usage" in chunk or "x_groq" in chunk or "usage" in choice:
+            places = (chunk.get("usage"), mapping(chunk.get("x_groq")).get("usage"), choice.get("usage"))
+            usage = next((found for found in map(counted, places) if found), None)
         if usage:
             self.said.usage = usage
         if visible:
@@ -218,6 +227,10 @@ def _text(content: object) -> str:
 
 def _reasoning(delta: Json, fields: tuple[str, ...]) -> tuple[bool, str]:
     """Return whether a piece is signed or encrypted, and the text; a text that is in two places counts once."""
+    if isinstance(delta.get("content"), str) and not any(
+        map(delta.get, (*fields, "reasoning_details", "thinking_blocks"))
+    ):
+        return False, ""
     details = mappings(delta.get("reasoning_details"))
     blocks = mappings(delta.get("thinking_blocks"))
     told = [text(delta.get(name)) for name in fields]

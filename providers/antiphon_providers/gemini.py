@@ -7,6 +7,7 @@ PROFILE = Profile(
     developer_role=False,
     thought_signatures=True,
     effort_levels=("none", "minimal", "low", "medium", "high"),
+    format_with_tools=False,
     audio=True,
     base_urls=("generativelanguage.googleapis.com", "*aiplatform.googleapis.com/*/endpoints/openapi"),
     model_prefixes=("gemini-", "gemini/", "models/gemini", "google/gemini"),
@@ -14,6 +15,7 @@ PROFILE = Profile(
         "developer_role": "https://ai.google.dev/gemini-api/docs/openai",
         "thought_signatures": "chat/gemini-openai-compat/issue--openmaic-1556-gemini3-tool-call.jsonl",
         "effort_levels": "https://ai.google.dev/gemini-api/docs/openai",
+        "format_with_tools": "https://github.com/openai/openai-agents-python/issues/656",
         "audio": "https://ai.google.dev/gemini-api/docs/openai",
     },
 )

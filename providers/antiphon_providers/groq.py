@@ -13,6 +13,7 @@ PROFILE = Profile(
     developer_role=False,
     files=False,
     reasoning_replay="none",
+    format_with_tools=False,
     passthrough=frozenset({"user"}),
     base_urls=("api.groq.com",),
     model_prefixes=("groq/",),
@@ -22,6 +23,7 @@ PROFILE = Profile(
         "developer_role": "https://github.com/groq/groq-python/blob/main/src/groq/types/chat/chat_completion_system_message_param.py",
         "files": f"{ANY_LLM}/providers/groq/groq.py",
         "reasoning_replay": "https://github.com/vercel/ai/issues/8056",
+        "format_with_tools": "https://github.com/vercel/ai/pull/16540",
         "passthrough": "https://console.groq.com/docs/api-reference",
     },
 )

@@ -6,7 +6,7 @@ to `aconvert_sse`), as chunks ("chunks", which go to `aconvert`), or whole (whic
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
@@ -57,6 +57,9 @@ class Backend(Protocol):
 
     What fails raises a `ProviderError` that holds no key: before the first piece, or in the middle of a stream.
     Cancelling the task that pulls a stream, or closing it (`aclose`), closes the connection at once.
+
+    More may be there, and is used where it is: `stream` and `complete` that take `query`, parameters of the URL for one
+    call; `request_id`, the provider's number of the request, on the stream and on the completion.
     """
 
     @property
@@ -106,6 +109,57 @@ def load_backend(name: str, **options: Any) -> Backend:
     except TypeError as problem:
         raise BadInput(f"backend {name!r}: {problem}; it takes {_options(kind)}") from None
     return kind(**options)
+
+
+class Answered(dict[str, Any]):
+    """A whole completion, with the provider's number of the request; "" where it gives none."""
+
+    __slots__ = ("request_id",)  # and no `__dict__`, which would be taken for an object's fields
+
+    def __init__(self, completion: Mapping[str, Any], request_id: str | None) -> None:
+        super().__init__(completion)
+        self.request_id = request_id or ""
+
+
+class Pieces:
+    """A stream of pieces that has the provider's number of its request, once its first piece has come.
+
+    Whoever pulls it with `async for` pulls the generator itself.
+    """
+
+    def __init__(self, pieces: AsyncGenerator[Any, None], request_id: Callable[[], str | None]) -> None:
+        self._pieces, self._request_id = pieces, request_id
+
+    @property
+    def request_id(self) -> str | None:
+        return self._request_id()
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._pieces
+
+    async def __anext__(self) -> Any:
+        return await anext(self._pieces)
+
+    async def aclose(self) -> None:
+        """Close the stream, and with it the connection."""
+        await self._pieces.aclose()
+
+
+def request_id_of(answered: Any) -> str | None:
+    """Return the provider's number of the request that a stream or a completion answers, where it is known.
+
+    A backend says it as `request_id` of what it gives; the OpenAI SDK has it as `_request_id` of a completion.
+    """
+    for name in ("request_id", "_request_id"):
+        found = getattr(answered, name, None)
+        if isinstance(found, str) and found:
+            return found
+    return None
+
+
+def takes_query(backend: Backend) -> bool:
+    """Return whether one call of the backend may have a query of its own, `query=…` of `stream` and `complete`."""
+    return "query" in signature(backend.stream).parameters
 
 
 async def begin(pieces: Stream) -> Stream:

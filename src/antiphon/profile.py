@@ -100,6 +100,8 @@ class Profile:
     - `max_tokens_field`: which of the two names the token limit has.
     - `stream_usage`: usage is asked for by `stream_options.include_usage`; else that is not sent.
     - `response_formats`: the types of `response_format` that are accepted.
+    - `format_with_tools`: a `response_format` is accepted together with tools; else the form of the answer is asked for
+      in words where tools are offered.
     - `parallel_tool_calls`: the parameter of that name is accepted.
     - `tool_choice_modes`: what `tool_choice` may be; "named" is a function of one's choice.
     - `strict_tools`: `strict` of a function tool is accepted.
@@ -135,6 +137,7 @@ class Profile:
     max_tokens_field: MaxTokensField = "max_completion_tokens"
     stream_usage: bool = True
     response_formats: frozenset[str] = RESPONSE_FORMATS
+    format_with_tools: bool = True
     parallel_tool_calls: bool = True
     tool_choice_modes: frozenset[str] = TOOL_CHOICE_MODES
     strict_tools: bool = True

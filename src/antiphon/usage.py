@@ -67,7 +67,8 @@ def _both(given_input: int | None, given_output: int | None, total: int | None) 
 
 def _first(usage: Mapping[str, Any], paths: Iterable[str]) -> int | None:
     for path in paths:
-        count = _count(_at(usage, path))
+        value = _at(usage, path)
+        count = value if type(value) is int and value >= 0 else _count(value)
         if count is not None:
             return count
     return None

@@ -186,9 +186,7 @@ def test_what_goes_to_all_models() -> None:
 
 @needs_backends
 def test_options_that_are_none() -> None:
-    with pytest.raises(BadInput, match="should_replay_reasoning_content"):
-        OpenAIChatCompletionsModel("tiny", should_replay_reasoning_content=lambda context: True)
-    with pytest.raises(BadInput, match="api is 'responses'"):
-        AnyLLMModel("tiny", api="responses")
+    with pytest.raises(BadInput, match="api is 'realtime'"):
+        AnyLLMModel("tiny", api="realtime")
     with pytest.raises(BadInput, match="api_key or base_url"):
         OpenAIProvider(openai_client=AsyncOpenAI(api_key="k"), api_key="k")

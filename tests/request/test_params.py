@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -235,6 +236,20 @@ def test_an_object_is_told_where_it_cannot_be_sent() -> None:
     chat = converted(user("q"), profile=profile, text={"format": {"type": "json_object"}})
     assert "response_format" not in chat.body
     assert "JSON object" in chat.body["messages"][0]["content"]
+
+
+@pytest.mark.parametrize("form", [JSON_SCHEMA, {"type": "json_object"}], ids=["schema", "object"])
+@pytest.mark.parametrize("offers", [True, False])
+def test_where_a_form_and_tools_exclude_each_other(form: Json, offers: bool) -> None:
+    profile = Profile("p", format_with_tools=False)
+    tools = [{"type": "function", "name": "f", "parameters": {"type": "object"}}] if offers else []
+    chat = converted(user("q"), profile=profile, tools=tools, text={"format": form})
+    assert ("response_format" in chat.body) is not offers
+    assert noted(chat) == ([("weakened", "text.format")] if offers else [])
+    if offers:
+        assert "Your last answer" in chat.body["messages"][0]["content"]
+    with pytest.raises(BadRequest) if offers else nullcontext():
+        converted(user("q"), profile=profile, tools=tools, text={"format": form}, strict=True)
 
 
 STREAMS: list[tuple[str, bool, Json, Profile | None, Json]] = [

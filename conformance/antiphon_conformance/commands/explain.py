@@ -1,4 +1,4 @@
-"""`antiphon explain`: what a rule says, and what it rests on."""
+"""`antiphon explain`: what a rule says, what it rests on, and a good and a broken stream."""
 
 from __future__ import annotations
 
@@ -15,28 +15,33 @@ if TYPE_CHECKING:
 
 def explain(
     rule: Annotated[str, typer.Argument(metavar="RULE", help="Its code or name, such as ITM001.", show_default=False)],
+    examples: Annotated[bool, typer.Option(help="Show a good stream and one that breaks the rule.")] = True,
 ) -> None:
-    """Explain a rule: its text, how strong it is, what it rests on, and who breaks."""
+    """Explain a rule: its text, how strong it is, what it rests on, who breaks, a good and a broken stream."""
     from antiphon_conformance import find
+    from antiphon_conformance.commands.showing import shown_example
 
     found = find(rule)
     if found is None:
         raise BadInput(f"no rule is called {rule!r}{_near(rule)}")
     for line in _lines(found):
         typer.echo(line)
+    if examples:
+        for line in shown_example(found.code):
+            typer.echo(line)
 
 
 def _near(wanted: str) -> str:
     """Return a hint at codes and names that are close to `wanted`, or at the areas there are."""
     from difflib import get_close_matches
 
-    from antiphon_conformance import all_rules
+    from antiphon_conformance.rule import every_rule
 
-    names = {name.casefold(): one for one in all_rules() for name in (one.code, one.name)}
+    names = {name.casefold(): one for one in every_rule() for name in (one.code, one.name)}
     close = [names[name] for name in get_close_matches(wanted.casefold(), names, n=4, cutoff=0.5)]
     if close:
         return "; close to it are " + ", ".join(dict.fromkeys(f"{one.code} {one.name}" for one in close))
-    return "; the areas are " + ", ".join(dict.fromkeys(one.code[:3] for one in all_rules()))
+    return "; the areas are " + ", ".join(dict.fromkeys(one.area for one in every_rule()))
 
 
 def _lines(rule: Rule) -> Iterator[str]:

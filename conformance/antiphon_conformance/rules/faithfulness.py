@@ -112,6 +112,8 @@ def _got(trace: Trace, kind: Kind) -> str:
 
 def _due(said: Said, kind: Kind) -> list[Stretch]:
     """Return the text that is due. White space alone is free where no neighbour is of its kind."""
+    if not any(piece.kind == kind for piece in said.pieces):
+        return []
     seen = [piece for piece in said.pieces if piece.visible or piece.kind == kind]
     sealed = {piece.at for piece in said.of("sealed")}
     made: list[Stretch] = []

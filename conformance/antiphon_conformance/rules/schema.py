@@ -39,13 +39,14 @@ def events_validate(trace: Trace) -> Iterator[Found]:
     any string as error code, usage without `cache_write_tokens`, an `error` that is only nested, and what hosted
     tools' items hold)."""
     told: set[str] = set()  # an item's fault comes again in the terminal output
+    numbered = trace.numbered
     for at, event in enumerate(trace.plain):
         if event is None:
             yield Found(at, f"the event is no object: {quoted(trace.raw[at])}")
         elif not trace.types[at]:
             yield Found(at, f"the event has no type: {quoted(event.get('type'))}")
         else:
-            wrong = {_bare(fault): fault for fault in _faults(event, trace.numbered)}
+            wrong = {_bare(fault): fault for fault in _faults(event, numbered)}
             new = [fault for bare, fault in wrong.items() if bare not in told]
             told.update(wrong)
             if new:
@@ -120,8 +121,9 @@ def _in_open_schema(item: Json) -> bool:
 def _faults(event: Json, numbered: bool) -> Iterator[str]:
     """Yield what is wrong with an event, but for what recordings excuse; nothing for a type that is not known."""
     model = _event_types().get(text(event.get("type")))
-    if model is not None:
-        for error in _branched(_raw_errors(model, event, strict=True)):
+    errors = _raw_errors(model, event, strict=True) if model is not None else []
+    if errors:
+        for error in _branched(errors):
             if not _excused(event, error, numbered):
                 yield _worded(error)
 

@@ -16,7 +16,7 @@ from antiphon.errors import BadAnswer, BadInput, ProviderError, Stage
 from antiphon.stream.sse import DONE, detect_format
 
 from .completion import completion_of_stream
-from .failures import Hide, failure_of_answer, failure_of_error, failure_of_page, is_page
+from .failures import Hide, failure_of_answer, failure_of_error, failure_of_page, is_page, request_id_in
 from .pace import Pace
 
 CLIENT_ERRORS = (httpx2.HTTPError, httpx2.StreamError, OSError)
@@ -57,6 +57,11 @@ class Answer:
 
     async def __aexit__(self, *_: object) -> None:
         await self._close()
+
+    @property
+    def request_id(self) -> str | None:
+        """The provider's number of the request, once the answer was entered."""
+        return request_id_in(self._response.headers)
 
     async def piece(self) -> bytes | None:
         """Return the next piece of the body, which is not empty, or None at its end."""

@@ -43,6 +43,23 @@ class AnyLLMBackend(SDKBackend):
         self._options = options
         self._clients: PerLoop[dict[str, Any]] = PerLoop(dict, _close_all)
 
+    async def respond(self, request: Mapping[str, Any]) -> Any:
+        """Return what any-llm's Responses API answers to create parameters: its events if `stream` is set, else whole."""
+        asked = {key: value for key, value in request.items() if key not in ("model", "input", "extra_headers")}
+        headers, timeout = self._with(request.get("extra_headers")), asked.pop("timeout", None)
+        call = self._call(headers, timeout, request.get("extra_query"))
+        provider, model = self._named(request["model"])
+        asked |= {"extra_headers": headers} if headers else {}
+        try:
+            answer = await call.wait(self._client(provider).aresponses(model, request["input"], **asked))
+        except BaseException:
+            call.pace.stop()
+            raise
+        if hasattr(answer, "__aiter__"):
+            return self._pulled(call, answer)
+        call.pace.stop()
+        return answer
+
     async def aclose(self) -> None:
         """Close the clients of the event loop that runs."""
         await self._clients.close()
@@ -50,8 +67,9 @@ class AnyLLMBackend(SDKBackend):
     async def _ask(self, body: dict[str, Any], headers: dict[str, str], times: Timeouts) -> Any:
         provider, model = self._named(body["model"])
         known = {key: value for key, value in body.items() if key in _parameters(self._kind) and key != "model"}
-        more = {key: value for key, value in body.items() if key not in known and key != "model"}
-        given = {"extra_headers": headers, "extra_body": more}
+        apart = ("model", "extra_query")
+        more = {key: value for key, value in body.items() if key not in known and key not in apart}
+        given = {"extra_headers": headers, "extra_body": more, "extra_query": body.get("extra_query")}
         return await self._client(provider).acompletion(
             model, **known, **{key: value for key, value in given.items() if value}
         )

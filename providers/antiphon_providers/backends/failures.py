@@ -99,7 +99,7 @@ def failure_of_page(status: int, headers: Mapping[str, str], body: bytes, hide: 
     text = body.decode("utf-8", "replace").strip()
     said = _page(body) if is_page(body) else repr(text[:60]) if text else "an empty body"
     message = f"the provider answered {status} with {said} ({came}), and no chat answer: is the base URL right?"
-    return BadAnswer(hide(message), status_code=status, request_id=_request_id(headers), body=hide(text)[:EXCERPT])
+    return BadAnswer(hide(message), status_code=status, request_id=request_id_in(headers), body=hide(text)[:EXCERPT])
 
 
 def failure_of_error(
@@ -164,7 +164,7 @@ def _failure(
         status_code=status,
         code=code,
         param=held["param"] if isinstance(held.get("param"), str) else None,
-        request_id=_request_id(headers),
+        request_id=request_id_in(headers),
         retry_after=retry_after(headers),
         body=hide(text)[:EXCERPT] or None,
     )
@@ -252,7 +252,8 @@ def _page(body: bytes) -> str:
     return f'a web page, "{named}"' if named else "a web page"
 
 
-def _request_id(headers: Mapping[str, str]) -> str | None:
+def request_id_in(headers: Mapping[str, str]) -> str | None:
+    """Return the provider's number of a request, from the headers of its answer, whose names are in lower case."""
     return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None)
 
 

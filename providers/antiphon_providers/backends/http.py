@@ -14,7 +14,7 @@ import httpx2
 import msgspec
 
 from antiphon import __version__
-from antiphon.backend import Form, Timeout, Timeouts
+from antiphon.backend import Answered, Form, Pieces, Timeout, Timeouts
 from antiphon.errors import BadInput, ProviderError
 
 from .answer import CLIENT_ERRORS, Answer
@@ -79,22 +79,21 @@ class HttpBackend:
         """Pieces of an SSE body."""
         return "sse"
 
-    async def stream(
+    def stream(
         self,
         body: Mapping[str, Any],
         *,
         headers: Mapping[str, str] | None = None,
-        timeout: Timeout | None = None,  # noqa: ASYNC109
-    ) -> AsyncGenerator[bytes, None]:
-        """Yield the pieces of the SSE body as they come from the network.
+        timeout: Timeout | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> Pieces:
+        """Return the pieces of the SSE body as they come from the network.
 
         What a server sends that does not stream is read whole; its completion comes as one message.
         """
-        async with self._answer("POST", ENDPOINT, {**body, "stream": True}, headers, timeout) as answer:
-            piece = await answer.first_events()
-            while piece is not None:
-                yield piece
-                piece = await answer.piece()
+        head: list[str | None] = []
+        pieces = self._pieces({**body, "stream": True}, headers, timeout, query, head)
+        return Pieces(pieces, lambda: head[0] if head else None)
 
     async def complete(
         self,
@@ -102,11 +101,12 @@ class HttpBackend:
         *,
         headers: Mapping[str, str] | None = None,
         timeout: Timeout | None = None,  # noqa: ASYNC109
-    ) -> dict[str, Any]:
+        query: Mapping[str, Any] | None = None,
+    ) -> Answered:
         """Return the whole completion. One that comes as a stream all the same is put together."""
         asked = {key: value for key, value in body.items() if key != "stream_options"}
-        async with self._answer("POST", ENDPOINT, {**asked, "stream": False}, headers, timeout) as answer:
-            return await answer.completion()
+        async with self._answer("POST", ENDPOINT, {**asked, "stream": False}, headers, timeout, query) as answer:
+            return Answered(await answer.completion(), answer.request_id)
 
     async def models(self) -> list[dict[str, Any]]:
         """Return the model objects that the server lists."""
@@ -119,6 +119,21 @@ class HttpBackend:
 
     # --- inside ------------------------------------------------------------------------------------------------
 
+    async def _pieces(
+        self,
+        body: Mapping[str, Any],
+        headers: Mapping[str, str] | None,
+        timeout: Timeout | None,  # noqa: ASYNC109
+        query: Mapping[str, Any] | None,
+        head: list[str | None],
+    ) -> AsyncGenerator[bytes, None]:
+        async with self._answer("POST", ENDPOINT, body, headers, timeout, query) as answer:
+            head.append(answer.request_id)
+            piece = await answer.first_events()
+            while piece is not None:
+                yield piece
+                piece = await answer.piece()
+
     def _answer(
         self,
         method: str,
@@ -126,6 +141,7 @@ class HttpBackend:
         body: Mapping[str, Any] | None,
         headers: Mapping[str, str] | None,
         timeout: Timeout | None,
+        query: Mapping[str, Any] | None = None,
     ) -> Answer:
         """Return the answer to a request that is sent when the answer is entered."""
         times = settled(self._timeouts, timeout)
@@ -139,10 +155,10 @@ class HttpBackend:
             self._root + path,
             content=None if body is None else _encoded({**self._body, **body}),
             headers=named,
-            params=self._query or None,
+            params={**self._query, **(query or {})} or None,
             timeout=httpx2.Timeout(None, connect=times.connect, pool=times.connect),
         )
-        pace, hide = Pace(times), hiding((*self._secrets, *secret_values(headers)))
+        pace, hide = Pace(times), hiding((*self._secrets, *secret_values(headers), *secret_values(query)))
 
         async def send() -> httpx2.Response:
             outer = sys.exception()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from antiphon.backend import Timeout, Timeouts, close
+from antiphon.errors import BadInput
 
 from .sdk import SDKBackend
 from .shared import optional
@@ -38,6 +39,8 @@ class LiteLLMBackend(SDKBackend):
         await self._litellm.close_litellm_async_clients()
 
     async def _ask(self, body: dict[str, Any], headers: dict[str, str], times: Timeouts) -> Any:
+        if "extra_query" in body:
+            raise BadInput("query: LiteLLM would send it in the body; where the URL takes it, put it into base_url")
         given = {"api_base": self._base_url, "api_key": self._key, "extra_headers": headers or None}
         more = {key: value for key, value in given.items() if value is not None}
         answer = await self._litellm.acompletion(**{**self._options, **more, **body})

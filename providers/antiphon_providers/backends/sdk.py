@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Mapping
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 import anyio
 
-from antiphon.backend import Form, Timeout, Timeouts, close
+from antiphon.backend import Form, Pieces, Timeout, Timeouts, close
 from antiphon.errors import AntiphonError, Stage
 from antiphon.stream.chunk import fields
 
-from .failures import failure_of_answer, failure_of_error, failure_of_page, hiding, secret_values
+from .failures import failure_of_answer, failure_of_error, failure_of_page, hiding, request_id_in, secret_values
 from .pace import Pace, settled
 from .shared import key_of, without_credentials
 
@@ -52,32 +53,18 @@ class SDKBackend(ABC):
         """Chunk objects of the SDK."""
         return "chunks"
 
-    async def stream(
+    def stream(
         self,
         body: Mapping[str, Any],
         *,
         headers: Mapping[str, str] | None = None,
-        timeout: Timeout | None = None,  # noqa: ASYNC109
-    ) -> AsyncGenerator[Any, None]:
-        """Yield the SDK's chunks. Where it gives a whole completion instead, that is the only one."""
-        call = _Call((*self._secrets, *secret_values(headers)), settled(self._timeouts, timeout))
-        try:
-            asked = {**self._body, **body, "stream": True}
-            stream = await call.wait(self._ask(asked, {**self._headers, **(headers or {})}, call.times))
-            if not hasattr(stream, "__aiter__"):
-                call.check(stream)
-                yield stream
-                return
-            try:
-                pieces, ended = aiter(stream), object()
-                while (chunk := await call.wait(anext(pieces, ended))) is not ended:
-                    call.stage = "idle"
-                    yield chunk
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await close(stream)
-        finally:
-            call.pace.stop()
+        timeout: Timeout | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> Pieces:
+        """Return the SDK's chunks. Where it gives a whole completion instead, that is the only one."""
+        answered: list[Any] = []
+        pieces = self._pieces({**body, "stream": True}, headers, timeout, query, answered)
+        return Pieces(pieces, lambda: request_id_in_sdk(answered[0]) if answered else None)
 
     async def complete(
         self,
@@ -85,28 +72,76 @@ class SDKBackend(ABC):
         *,
         headers: Mapping[str, str] | None = None,
         timeout: Timeout | None = None,  # noqa: ASYNC109
+        query: Mapping[str, Any] | None = None,
     ) -> Any:
         """Return the SDK's completion object."""
-        call = _Call((*self._secrets, *secret_values(headers)), settled(self._timeouts, timeout))
+        call = self._call(headers, timeout, query)
         asked = {key: value for key, value in {**self._body, **body}.items() if key not in ("stream", "stream_options")}
         try:
-            completion = await call.wait(self._ask(asked, {**self._headers, **(headers or {})}, call.times))
+            completion = await call.wait(self._ask(with_query(asked, query), self._with(headers), call.times))
         finally:
             call.pace.stop()
         call.check(completion)
-        return completion
+        return numbered(completion)
 
     async def models(self) -> list[dict[str, Any]]:
         """Return the model objects that the provider lists."""
-        call = _Call(self._secrets, self._timeouts)
+        call = Call(self._secrets, self._timeouts)
         try:
             return [dict(fields(one)) for one in await call.wait(self._list())]
         finally:
             call.pace.stop()
 
+    async def _pieces(
+        self,
+        body: Mapping[str, Any],
+        headers: Mapping[str, str] | None,
+        timeout: Timeout | None,  # noqa: ASYNC109
+        query: Mapping[str, Any] | None,
+        answered: list[Any],
+    ) -> AsyncGenerator[Any, None]:
+        call = self._call(headers, timeout, query)
+        try:
+            asked = with_query({**self._body, **body}, query)
+            stream = await call.wait(self._ask(asked, self._with(headers), call.times))
+            answered.append(stream)
+            if not hasattr(stream, "__aiter__"):
+                call.check(stream)
+                yield stream
+                return
+            async with aclosing(self._pulled(call, stream)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        finally:
+            call.pace.stop()
+
+    async def _pulled(self, call: Call, stream: Any) -> AsyncGenerator[Any, None]:
+        """Yield what an SDK's stream gives, in time, and close it."""
+        try:
+            pieces, ended = aiter(stream), object()
+            while (one := await call.wait(anext(pieces, ended))) is not ended:
+                call.stage = "idle"
+                yield one
+        finally:
+            call.pace.stop()
+            with anyio.CancelScope(shield=True):
+                await close(stream)
+
+    def _call(
+        self, headers: Mapping[str, str] | None, timeout: Timeout | None, query: Mapping[str, Any] | None
+    ) -> Call:
+        secrets = (*self._secrets, *secret_values(headers), *secret_values(query))
+        return Call(secrets, settled(self._timeouts, timeout))
+
+    def _with(self, headers: Mapping[str, str] | None) -> dict[str, str]:
+        return {**self._headers, **(headers or {})}
+
     @abstractmethod
     async def _ask(self, body: dict[str, Any], headers: dict[str, str], times: Timeouts) -> Any:
-        """Return what the SDK answers: its stream if the body has `stream`, else a completion."""
+        """Return what the SDK answers: its stream if the body has `stream`, else a completion.
+
+        `extra_query` in the body are parameters of the URL.
+        """
 
     @abstractmethod
     async def _list(self) -> list[Any]:
@@ -117,7 +152,7 @@ class SDKBackend(ABC):
         """Close what the SDK keeps open, for the event loop that runs."""
 
 
-class _Call:
+class Call:
     """One call of an SDK: its clock, what is waited for, and what must not be said."""
 
     def __init__(self, secrets: tuple[str | None, ...], times: Timeouts) -> None:
@@ -145,3 +180,31 @@ class _Call:
         held = fields(completion)
         if held.get("error") and not held.get("choices"):
             raise failure_of_answer(200, {}, {"error": held["error"]}, self._hide)
+
+
+def with_query(body: dict[str, Any], query: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the body with the query under the name that the SDKs have for it."""
+    return {**body, "extra_query": dict(query)} if query else body
+
+
+def request_id_in_sdk(answer: Any) -> str | None:
+    """Return the provider's number of the request, where an SDK has it: with the answer's headers, or by name."""
+    for holder in (answer, getattr(answer, "response", None), getattr(answer, "_stream", None)):
+        named = getattr(holder, "_request_id", None)
+        if isinstance(named, str) and named:
+            return named
+        for headers in (getattr(holder, "headers", None), getattr(holder, "_response_headers", None)):
+            if isinstance(headers, Mapping):
+                held: Mapping[str, str] = {str(name).lower(): str(one) for name, one in headers.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+                if found := request_id_in(held):
+                    return found
+    return None
+
+
+def numbered(completion: Any) -> Any:
+    """Return the completion with the provider's number of the request where it is looked for."""
+    found = request_id_in_sdk(completion)
+    if found and getattr(completion, "_request_id", None) != found:
+        with suppress(AttributeError, ValueError):  # an SDK's object that takes no further field
+            completion._request_id = found
+    return completion

@@ -19,7 +19,7 @@ from antiphon import __version__
 from antiphon.errors import AntiphonError
 
 GROUP = "antiphon.commands"
-OWN = {"convert": "antiphon.cli.convert:convert"}
+OWN = {"convert": "antiphon.cli.convert:convert", "serve": "antiphon.cli.serve:serve"}
 BAD_USE = 2
 READER_GONE = 141  # 128 + SIGPIPE, which is what a shell reports of a program whose reader went away
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any, Literal, TypeAlias
 
-from antiphon.backend import Backend, load_backend
+from antiphon.backend import Backend, load_backend, request_id_of
 from antiphon.errors import AntiphonError, BadInput, ExtraMissing
 from antiphon.models.chat import ChatCompletionsModel, choose_profile
 from antiphon.models.defaults import get_default_model
@@ -92,7 +92,12 @@ class AntiphonModel(Model):
                     raise ModelBehaviorError(f"the answer is incomplete: {response.incomplete_details}")
                 response = whole(response)
             traced(span, response, tracing)
-        return ModelResponse(output=response.output, usage=usage_of(response), response_id=response.id)
+        return ModelResponse(
+            output=response.output,
+            usage=usage_of(response),
+            response_id=response.id,
+            request_id=request_id_of(response),
+        )
 
     async def stream_response(
         self,
@@ -144,7 +149,8 @@ class AntiphonModel(Model):
     def _exchange(self, params: Mapping[str, Any], settings: ModelSettings, *, stream: bool) -> Exchange:
         """Return the request. The SDK's settings of retries are its Runner's: ours are those of the model alone."""
         request = {**params, "extra_query": settings.extra_query, "extra_headers": settings.extra_headers}
-        return self.chat.exchange(request, stream=stream, timeout=settings.timeout)
+        raw = bool(settings.preserve_raw_usage)
+        return self.chat.exchange(request, stream=stream, timeout=settings.timeout, preserve_raw_usage=raw)
 
     @contextmanager
     def _span(

@@ -12,7 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .any_llm_responses import AnyLLMResponsesModel
+    from .call import CallModel, ModelCall
     from .chat import ChatCompletionsModel
+    from .chatcmpl_converter import Converter
     from .defaults import (
         get_default_model,
         set_default_openai_api,
@@ -45,7 +48,10 @@ if TYPE_CHECKING:
 
 # module -> its public names
 _NAMES: dict[str, tuple[str, ...]] = {
+    ".any_llm_responses": ("AnyLLMResponsesModel",),
+    ".call": ("CallModel", "ModelCall"),
     ".chat": ("ChatCompletionsModel",),
+    ".chatcmpl_converter": ("Converter",),
     ".defaults": (
         "get_default_model",
         "set_default_openai_api",
@@ -81,7 +87,10 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = [
     "AnyLLMModel",
     "AnyLLMProvider",
+    "AnyLLMResponsesModel",
+    "CallModel",
     "ChatCompletionsModel",
+    "Converter",
     "EventStream",
     "EventsBroken",
     "Exchange",
@@ -90,6 +99,7 @@ __all__ = [
     "LitellmModel",
     "LitellmProvider",
     "Model",
+    "ModelCall",
     "ModelProvider",
     "ModelResponse",
     "ModelRetryAdvice",

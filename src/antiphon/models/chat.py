@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Literal
 
-from antiphon.backend import Backend, Timeout, load_backend
+from antiphon.backend import Backend, Timeout, load_backend, takes_query
 from antiphon.errors import BadInput
 from antiphon.ids import IdsChoice
 from antiphon.profile import DEFAULT, Profile, find_profile, load_profile
@@ -19,12 +19,11 @@ from antiphon.stream.chunk import fields, plain
 from antiphon.stream.emit import EventStyle
 from antiphon.stream.faults import redact
 
+from .call import CallModel, ModelCall
 from .exchange import Exchange
-from .interface import Model, ModelResponse, ModelTracing
-from .params import create_params
+from .interface import ModelResponse
 from .retry import ModelRetrySettings
 from .retrying import Retrying
-from .settings import ModelSettings
 
 OPENAI_URL = "https://api.openai.com/v1"
 # backend -> the profile of what it gives, whatever the model behind it
@@ -32,7 +31,7 @@ SDK_PROFILES = {"litellm": "litellm", "any_llm": "any_llm"}
 MOST_TOLD = 100  # different changes that one model logs
 
 
-class ChatCompletionsModel(Model):
+class ChatCompletionsModel(CallModel):
     """One model behind a Chat Completions backend.
 
     `backend`: the name of an installed kind ("http", "openai_sdk", "litellm", "any_llm", "replay", …), which is made
@@ -79,17 +78,24 @@ class ChatCompletionsModel(Model):
         *,
         stream: bool = False,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
         timeout: Timeout | None = None,
         retry: ModelRetrySettings | None = None,
+        preserve_raw_usage: bool = False,
     ) -> Exchange:
         """Return the request, ready to be sent; `request` are Responses create parameters, a mapping or an object.
 
-        The events repeat the model that it names; the one that is asked is always this one. Its `extra_headers` and
-        `timeout` count where none are given here. Raises BadRequest where it cannot be sent.
+        The events repeat the model that it names; the one that is asked is always this one. Its `extra_headers`,
+        `extra_query` and `timeout` count where none are given here. `preserve_raw_usage`: the provider's own usage is
+        in the response's `provider_data`. Raises BadRequest where it cannot be sent, BadInput where the backend takes
+        no query for one call.
         """
         held = {**plain(fields(request))}
-        if held.get("extra_query"):
-            raise BadInput("extra_query: a backend has one query for all requests; give it when the backend is made")
+        asked_with = {**fields(held.get("extra_query")), **(query or {})}
+        if asked_with and not takes_query(self.backend):
+            raise BadInput(
+                f"extra_query: {self.backend!r} has one query for all requests; give it when the backend is made"
+            )
         chat = to_chat_request({**held, "model": self.model}, profile=self.profile, stream=stream, strict=self._strict)
         self._tell(chat.report)
         own = self.retry
@@ -101,11 +107,13 @@ class ChatCompletionsModel(Model):
             self.profile,
             Retrying(own.resolve(retry) if own else retry, self.get_retry_advice, stream, *stored),
             headers={**fields(held.get("extra_headers")), **(headers or {})} or None,
+            query=asked_with or None,
             timeout=held.get("timeout") if timeout is None else timeout,
             ids=self._ids,
             created_at=self._created_at,
             reasoning=self._reasoning,
             strict=self._strict,
+            preserve_raw_usage=preserve_raw_usage,
         )
 
     async def create(
@@ -132,61 +140,13 @@ class ChatCompletionsModel(Model):
             return await exchange.stream(events, raise_on_error=raise_on_error)
         return await exchange.response(events, raise_on_error=raise_on_error)
 
-    async def get_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: ModelSettings,
-        tools: Sequence[Any],
-        output_schema: Any,
-        handoffs: Sequence[Any],
-        tracing: ModelTracing,
-        *,
-        previous_response_id: str | None = None,
-        conversation_id: str | None = None,
-        prompt: Any = None,
-    ) -> ModelResponse:
-        """Return the answer. Raises a ProviderError where it failed."""
-        params = create_params(
-            system_instructions,
-            input,
-            model_settings,
-            tools,
-            output_schema,
-            handoffs,
-            previous_response_id=previous_response_id,
-            conversation_id=conversation_id,
-            prompt=prompt,
-        )
-        return ModelResponse.of(await self._asked(params, model_settings, stream=False).response())
+    async def answer(self, call: ModelCall) -> ModelResponse:
+        """Return the answer to a call. Raises a ProviderError where it failed."""
+        return ModelResponse.of(await self._asked(call, stream=False).response())
 
-    async def stream_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: ModelSettings,
-        tools: Sequence[Any],
-        output_schema: Any,
-        handoffs: Sequence[Any],
-        tracing: ModelTracing,
-        *,
-        previous_response_id: str | None = None,
-        conversation_id: str | None = None,
-        prompt: Any = None,
-    ) -> AsyncIterator[Any]:
-        """Yield the events. What fails before the first item raises at once; later, after `response.failed`."""
-        params = create_params(
-            system_instructions,
-            input,
-            model_settings,
-            tools,
-            output_schema,
-            handoffs,
-            previous_response_id=previous_response_id,
-            conversation_id=conversation_id,
-            prompt=prompt,
-        )
-        async with aclosing(await self._asked(params, model_settings, stream=True).stream()) as events:
+    async def events(self, call: ModelCall) -> AsyncGenerator[Any, None]:
+        """Yield the events of the answer. What fails before the first item raises at once; later, after the last."""
+        async with aclosing(await self._asked(call, stream=True).stream()) as events:
             async for event in events:
                 yield event
 
@@ -196,11 +156,18 @@ class ChatCompletionsModel(Model):
 
     # --- inside ------------------------------------------------------------------------------------------------
 
-    def _asked(self, params: Mapping[str, Any], settings: ModelSettings, *, stream: bool) -> Exchange:
-        if settings.extra_query:
-            params = {**params, "extra_query": settings.extra_query}
+    def _asked(self, call: ModelCall, *, stream: bool) -> Exchange:
+        settings = call.model_settings
         headers = {name: value for name, value in (settings.extra_headers or {}).items() if isinstance(value, str)}
-        return self.exchange(params, stream=stream, headers=headers, timeout=settings.timeout, retry=settings.retry)
+        return self.exchange(
+            call.params(),
+            stream=stream,
+            headers=headers,
+            query=settings.extra_query,
+            timeout=settings.timeout,
+            retry=settings.retry,
+            preserve_raw_usage=bool(settings.preserve_raw_usage),
+        )
 
     def _tell(self, report: Iterable[Change]) -> None:
         """Log what is lost of a request: each kind of it once, whatever its place."""

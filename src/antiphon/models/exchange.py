@@ -11,13 +11,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, M
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from antiphon.backend import Backend, Timeout, close
+from antiphon.backend import Backend, Timeout, close, request_id_of
 from antiphon.ids import IdsChoice
 from antiphon.profile import Profile
 from antiphon.request import ChatRequest, Restore
 from antiphon.request.restore import TERMINALS
-from antiphon.request.styles import style_of
-from antiphon.stream.accumulate import HEADS
+from antiphon.request.styles import OBJECTS, style_of
+from antiphon.stream.accumulate import HEADS, is_json
 from antiphon.stream.chunk import decode, fields, many
 from antiphon.stream.emit import EventStyle, make_emitter
 from antiphon.stream.handler import ChatCmplStreamHandler, of_body, of_chunks
@@ -50,14 +50,19 @@ class Attempt:
 class EventStream:
     """The events of an answer, begun. Closing it, or cancelling who pulls it, closes the connection at once.
 
-    `requests`: how many attempts were made. `response`: the final response, a dict, once the last event was given.
+    `requests`: how many attempts were made. `request_id`: the provider's number of the last. `response`: the final response, a dict, once the last event was given.
     """
 
     def __init__(
-        self, events: AsyncGenerator[Any, None], source: Any, requests: int, final: Callable[[], dict[str, Any] | None]
+        self,
+        events: AsyncGenerator[Any, None],
+        source: Any,
+        requests: int,
+        final: Callable[[], dict[str, Any] | None],
+        request_id: str | None = None,
     ) -> None:
         self._events, self._source, self._final = events, source, final
-        self.requests = requests
+        self.requests, self.request_id = requests, request_id
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self._events
@@ -94,8 +99,11 @@ class Exchange:
     created_at: int | None = None
     reasoning: Literal["summary", "text"] = "summary"
     strict: bool = False
+    query: Mapping[str, Any] | None = None
+    preserve_raw_usage: bool = False
     requests: int = field(default=0, init=False)
     _handler: ChatCmplStreamHandler = field(init=False, repr=False)
+    _answered: Any = field(default=None, init=False, repr=False)  # the stream, or the completion
 
     async def stream(self, events: EventStyle = "openai", *, raise_on_error: bool = True) -> EventStream:
         """Return the events of the answer, once the first of them can be handed out.
@@ -106,7 +114,8 @@ class Exchange:
         attempt = await self.retrying.run(lambda: self._attempt(events, self._begun))
         if attempt.failure is not None and raise_on_error:
             raise attempt.failure
-        return EventStream(self._told(attempt, raise_on_error), attempt.events, self.requests, self._final)
+        told = self._told(attempt, raise_on_error)
+        return EventStream(told, attempt.events, self.requests, self._final, request_id_of(self._answered))
 
     async def response(self, style: EventStyle = "openai", *, raise_on_error: bool = True) -> Any:
         """Return the response: an openai `Response`, or a dict. A failed one raises, or is returned as it is."""
@@ -116,7 +125,7 @@ class Exchange:
         error = attempt.error()
         if error is not None and raise_on_error:
             raise error
-        return make_emitter(style).response(self._final() or {})
+        return numbered(make_emitter(style).response(self._final() or {}), request_id_of(self._answered))
 
     # --- inside ------------------------------------------------------------------------------------------------
 
@@ -132,20 +141,26 @@ class Exchange:
             events=style,
             reasoning=self.reasoning,
             strict=self.strict,
+            preserve_raw_usage=self.preserve_raw_usage,
         )
         attempt = Attempt(ask(handler), lambda: failed_by(handler))
         await attempt.begin()
         return attempt
 
     def _begun(self, handler: ChatCmplStreamHandler) -> AsyncGenerator[Any, None]:
-        pieces = self.backend.stream(self.chat.body, headers=self.headers, timeout=self.timeout)
+        pieces = self._answered = self.backend.stream(self.chat.body, **self._transport())
         return apull(handler, of_body(handler) if self.backend.form == "sse" else of_chunks(handler), pieces)
 
     def _whole(self, handler: ChatCmplStreamHandler) -> AsyncGenerator[Any, None]:
         async def completion() -> AsyncIterator[Any]:
-            yield await self.backend.complete(self.chat.body, headers=self.headers, timeout=self.timeout)
+            self._answered = await self.backend.complete(self.chat.body, **self._transport())
+            yield self._answered
 
         return apull(handler, Reader(_completing(handler), None), completion())
+
+    def _transport(self) -> dict[str, Any]:
+        said = {"headers": self.headers, "timeout": self.timeout}
+        return said if self.query is None else {**said, "query": self.query}
 
     async def _told(self, attempt: Attempt, raise_on_error: bool) -> AsyncGenerator[Any, None]:
         renew = self._renewing()
@@ -169,9 +184,20 @@ class Exchange:
         """Return what makes of an event what is handed out: it is restored, and in the last one the attempts are
         counted. None where all stay as they are."""
         feed = None if self.chat.restore.is_empty else self.chat.restore.start().feed
-        if self.requests == 1:
+        if self.requests == 1 and request_id_of(self._answered) is None:
             return feed
-        return lambda event: [counted(one, self.requests) for one in (feed(event) if feed else (event,))]
+        return lambda event: [self._noted(one) for one in (feed(event) if feed else (event,))]
+
+    def _noted(self, event: Any) -> Any:
+        """Return a terminal event with what is known of the requests; others as they are."""
+        style = style_of(event)
+        if style.kind(event) not in TERMINALS:
+            return event
+        if self.requests > 1:
+            event = counted(event, self.requests)
+        if style is OBJECTS:
+            numbered(event.response, request_id_of(self._answered))
+        return event
 
     def _final(self) -> dict[str, Any] | None:
         final = self._handler.final
@@ -203,6 +229,13 @@ def counted(event: Any, requests: int) -> Any:
         return event
     held = style.read(event)
     return style.write({**held, "response": with_requests(held["response"], requests)})
+
+
+def numbered(response: Any, request_id: str | None) -> Any:
+    """Return the response; an openai object gets the provider's number of the request, as the SDK has it."""
+    if request_id is not None and not is_json(response):
+        response._request_id = request_id
+    return response
 
 
 def with_requests(response: dict[str, Any], requests: int) -> dict[str, Any]:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class OpenAIProvider(ModelProvider):
     """OpenAI's models, by the API that `use_responses` says, else the process's default.
 
-    `retry` is for all models, `check` for those of the Responses API, `chat_options` for the others: `reasoning`, ….
+    `retry` is for all models, `check` and `repair` for those of the Responses API, `chat_options` for the others:
+    `reasoning`, ….
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class OpenAIProvider(ModelProvider):
         buffer_streamed_tool_calls: bool = False,
         retry: ModelRetrySettings | None = None,
         check: bool = False,
+        repair: bool = False,
         **chat_options: Any,
     ) -> None:
         if openai_client is not None and (api_key is not None or base_url is not None):
@@ -41,7 +43,8 @@ class OpenAIProvider(ModelProvider):
         named = {"base_url": base_url, "organization": organization, "project": project}
         self._key, self._given = api_key, openai_client
         self._named = {name: value for name, value in named.items() if value is not None}
-        self._use_responses, self._retry, self._check = use_responses, retry, check
+        self._use_responses, self._retry = use_responses, retry
+        self._native_options: dict[str, Any] = {"check": check, "repair": repair}
         self._chat_options = {"strict_feature_validation": strict_feature_validation, **chat_options}
         self._models: dict[tuple[str, bool], Model] = {}
 
@@ -63,11 +66,11 @@ class OpenAIProvider(ModelProvider):
 
         client = self._client()
         made_with = self._made_with(client)
-        return OpenAIResponsesModel(name, client, retry=self._retry, check=self._check, **made_with)
+        return OpenAIResponsesModel(name, client, retry=self._retry, **self._native_options, **made_with)
 
     def _chat(self, name: str) -> Model:
         client = self._client()
-        made_with = {**self._made_with(client), **self._chat_options}
+        made_with: dict[str, Any] = {**self._made_with(client), **self._chat_options}
         return OpenAIChatCompletionsModel(name, client, retry=self._retry, **made_with)
 
     def _client(self) -> AsyncOpenAI | None:

@@ -72,6 +72,14 @@ class DescribesItself(Protocol):
 
 
 @runtime_checkable
+class Includes(Protocol):
+    """A tool that asks for more in the answer, by the API's words for `include`."""
+
+    @property
+    def response_include(self) -> Sequence[str]: ...
+
+
+@runtime_checkable
 class SchemaLike(Protocol):
     """What the answer has to be."""
 
@@ -98,13 +106,14 @@ def create_params(
     Raises BadInput for a tool or a schema that is none.
     """
     settings = model_settings or ModelSettings()
-    offered = [tool_param(one) for one in (*tools, *handoffs)]
+    given = [*tools, *handoffs]
+    offered = _grouped([tool_param(one) for one in given])
     said: Json = {
         "input": input if isinstance(input, str) else plain(list(input)),
         "instructions": system_instructions,
         **_settings(settings),
         "text": _text(output_schema, settings),
-        "include": _included(settings),
+        "include": _included(settings, given),
         "tools": offered or None,
         "tool_choice": choice_param(settings.tool_choice),
         "parallel_tool_calls": settings.parallel_tool_calls if offered else None,
@@ -181,8 +190,26 @@ def _text(schema: Any, settings: ModelSettings) -> Json | None:
     return text or None
 
 
-def _included(settings: ModelSettings) -> list[str] | None:
+def _grouped(tools: list[Json]) -> list[Json]:
+    """Return tools with those of one namespace in one entry, where the first of them stood."""
+    made: list[Json] = []
+    spaces: dict[str, Json] = {}
+    for tool in tools:
+        known = spaces.get(str(tool.get("name"))) if tool.get("type") == "namespace" else None
+        if known is not None:
+            known["tools"] = [*known["tools"], *tool["tools"]]
+            continue
+        made.append(tool)
+        if tool.get("type") == "namespace":
+            spaces[str(tool.get("name"))] = tool
+    return made
+
+
+def _included(settings: ModelSettings, tools: Sequence[Any]) -> list[str] | None:
     asked = list(settings.response_include or ())
+    for tool in tools:
+        told = tool.response_include if isinstance(tool, Includes) else ()
+        asked.extend(one for one in told if one not in asked)
     if settings.top_logprobs is not None and LOGPROBS not in asked:
         asked.append(LOGPROBS)
     return asked or None

@@ -19,7 +19,27 @@ class LitellmModel(ChatCompletionsModel):
 
 
 class AnyLLMModel(ChatCompletionsModel):
-    """One model through any-llm, named as any-llm names it. `api`: None or "chat_completions", the one it is asked by."""
+    """One model through any-llm, named as any-llm names it.
+
+    `api`: "chat_completions", which None is too, or "responses": then it is an `AnyLLMResponsesModel`.
+    """
+
+    def __new__(
+        cls,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        api: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """Return a model of that API."""
+        if api not in (None, "chat_completions", "responses"):
+            raise BadInput(f'api is {api!r}: it is "responses", "chat_completions" or None')
+        if api != "responses":
+            return super().__new__(cls)
+        from .any_llm_responses import AnyLLMResponsesModel  # it brings openai
+
+        return AnyLLMResponsesModel(model, base_url, api_key, **options)
 
     def __init__(
         self,
@@ -29,8 +49,6 @@ class AnyLLMModel(ChatCompletionsModel):
         api: str | None = None,
         **options: Any,
     ) -> None:
-        if api not in (None, "chat_completions"):
-            raise BadInput(f"api is {api!r}: any-llm is asked by chat completions alone")
         super().__init__(model, base_url=base_url, api_key=api_key, backend="any_llm", **options)
 
 

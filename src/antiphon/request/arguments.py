@@ -14,7 +14,14 @@ from .content import Scope
 INPUT = "input"  # the one argument of a function that stands for a custom tool
 UNREADABLE = "unreadable_arguments"  # what holds arguments that are no JSON object
 
-_object = msgspec.json.Decoder(dict[str, Any])
+
+class _Skipped(msgspec.Struct, gc=False):
+    """An object of which nothing is kept."""
+
+
+# Reads the JSON text of an object, and makes nothing of it. Raises a DecodeError, ValueError or RecursionError, and
+# TypeError where it is no text.
+read_object = msgspec.json.Decoder(_Skipped).decode
 
 
 def object_text(arguments: Any, path: str, scope: Scope) -> str:
@@ -46,7 +53,7 @@ def input_text(value: Any) -> str:
 
 def _is_object(text: str) -> bool:
     try:
-        _object.decode(text)
+        read_object(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return False
     return True

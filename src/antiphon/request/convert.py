@@ -14,6 +14,7 @@ from .items import read_items
 from .messages import Messages
 from .names import Names
 from .params import carry_params, carry_stream, carry_text
+from .plain import Plain, plain_messages
 from .read import Json, entries, record
 from .replay import family_of
 from .report import BadRequest, Change, Report
@@ -58,19 +59,24 @@ def to_chat_request(
     held = record(request, "request")
     scope = Scope(_profile(profile), Report(strict=strict), Names())
     items = _items(held)
-    offered = offers(held.get("tools"), items, scope)
+    plain = plain_messages(items, scope.profile)
+    offered = offers(held.get("tools"), () if plain else items, scope)
     declare(offered, scope)
     kept, choice = choose(held.get("tool_choice"), offered, scope)
     tools = functions(kept, scope)
     body: dict[str, Any] = {"model": held["model"]} if held.get("model") else {}
     form: dict[str, Any] = {}
-    said = carry_text(held, scope, form)
-    messages = Messages(scope, tools=bool(tools))
-    body["messages"] = _history(held, items, said, messages, scope, orphans)
+    said = carry_text(held, scope, form, tools=bool(tools))
+    history = _plain(plain, held, said, scope)
+    call_ids: Json = {}
+    if not history:
+        messages = Messages(scope, tools=bool(tools))
+        history, call_ids = _history(held, items, said, messages, scope, orphans), messages.call_ids.originals()
+    body["messages"] = history
     body |= _with_tools(tools, choice, held, scope) | form
     carry_params(held, scope, body)
     carry_stream(held, scope, body, stream=stream)
-    return ChatRequest(body, scope.report.changes(), _restore(scope, messages.call_ids.originals()))
+    return ChatRequest(body, scope.report.changes(), _restore(scope, call_ids))
 
 
 def _profile(profile: str | Profile | None) -> Profile:
@@ -82,6 +88,15 @@ def _profile(profile: str | Profile | None) -> Profile:
 def _items(held: Json) -> list[Any]:
     given = held.get("input")
     return [{"role": "user", "content": given}] if isinstance(given, str) else entries(given, "input")
+
+
+def _plain(plain: Plain | None, held: Json, said: str, scope: Scope) -> list[dict[str, Any]] | None:
+    """Return the messages of a history that is plain, as most are; None for any other, and for an empty one."""
+    if plain is None or any(scope.names.find("function", None, name) != name for name in plain.names):
+        return None
+    instructions = _instructions(held, said, scope)
+    scope.report.take(plain.report)
+    return [{"role": "system", "content": instructions}, *plain.messages] if instructions else plain.messages
 
 
 def _history(

@@ -47,6 +47,9 @@ NOTHING: dict[str, tuple[Any, ...]] = {
     "metadata": ({},),
 }
 LATER = ("metadata", "extra_body")  # they look at the others, or count before them
+# how the form of the answer is asked for in words, alone and beside tools
+ALONE = "Answer with one JSON object and nothing else"
+AT_THE_END = "Call tools as you need them. Your last answer, which calls none, is one JSON object and nothing else"
 # from low to high. Source: `ReasoningEffort` of openai 3.57.
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 LOGPROBS = "message.output_text.logprobs"
@@ -91,8 +94,11 @@ def carry_stream(request: Json, scope: Scope, body: Body, *, stream: bool) -> No
         body["stream_options"] = {"include_usage": True}
 
 
-def carry_text(request: Json, scope: Scope, body: Body) -> str:
-    """Put what `text` asks for into `body`; return what must be said in words, since the backend has no parameter."""
+def carry_text(request: Json, scope: Scope, body: Body, *, tools: bool = False) -> str:
+    """Put what `text` asks for into `body`; return what must be said in words, since the backend has no parameter.
+
+    `tools`: some are offered, and some backends take no `response_format` beside them.
+    """
     text = optional_record(request.get("text"), "text")
     if text.get("verbosity") is not None:
         _pass("text.verbosity", "verbosity", text["verbosity"], scope, body)
@@ -100,27 +106,28 @@ def carry_text(request: Json, scope: Scope, body: Body) -> str:
     kind = form.get("type", "text")
     if kind == "text":
         return ""
-    if kind == "json_object":
-        return _json_object("a JSON object", "Answer with one JSON object and nothing else.", scope, body)
-    if kind != "json_schema":
+    if kind not in ("json_object", "json_schema"):
         scope.report.dropped("text.format", f"a format of type {kind!r:.40}", "chat has no such format")
         return ""
-    return _json_schema(form, scope, body)
+    taken = scope.profile.response_formats
+    if tools and not scope.profile.format_with_tools:
+        taken = frozenset[str]()
+    if kind == "json_object":
+        return _json_object("a JSON object", f"{AT_THE_END if tools else ALONE}.", taken, scope, body)
+    return _json_schema(form, AT_THE_END if tools else ALONE, taken, scope, body)
 
 
 # --- the form of the answer ----------------------------------------------------------------------------------------
 
 
-def _json_schema(form: Json, scope: Scope, body: Body) -> str:
+def _json_schema(form: Json, said: str, taken: frozenset[str], scope: Scope, body: Body) -> str:
     inner = record(form["json_schema"], "text.format") if is_object(form.get("json_schema")) else form
     schema = shared(inner.get("schema", inner.get("schema_")))
     if not is_object(schema):
         raise BadRequest("text.format.schema", f"a JSON schema is expected, and here is {described(schema)}")
-    if "json_schema" not in scope.profile.response_formats:
-        said = (
-            f"Answer with one JSON object and nothing else. It must be valid against this JSON schema:\n{_json(schema)}"
-        )
-        return _json_object("a JSON schema", said, scope, body)
+    if "json_schema" not in taken:
+        said = f"{said}. It must be valid against this JSON schema:\n{_json(schema)}"
+        return _json_object("a JSON schema", said, taken, scope, body)
     made: dict[str, Any] = {"name": _schema_name(inner), "schema": schema}
     for key in ("description", "strict"):
         if inner.get(key) is not None:
@@ -129,15 +136,16 @@ def _json_schema(form: Json, scope: Scope, body: Body) -> str:
     return ""
 
 
-def _json_object(came: str, said: str, scope: Scope, body: Body) -> str:
+def _json_object(came: str, said: str, taken: frozenset[str], scope: Scope, body: Body) -> str:
     """Ask for a JSON object: by the parameter where there is one, and in words where that is not all."""
-    known = "json_object" in scope.profile.response_formats
+    known = "json_object" in taken
     if known:
         body["response_format"] = {"type": "json_object"}
         if came == "a JSON object":
             return ""
     became = "a JSON object, and the rest in words" if known else "words"
-    scope.report.weakened("text.format", came, became, f"profile {scope.profile.name!r} has no such format")
+    why = "has no such format" if taken else "takes no format here"
+    scope.report.weakened("text.format", came, became, f"profile {scope.profile.name!r} {why}")
     return said
 
 

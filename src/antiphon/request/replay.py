@@ -7,17 +7,14 @@ another family signed or encrypted goes to nobody else, nor does the text beside
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import msgspec
-
 from antiphon.errors import BadInput
 from antiphon.profile import Profile
 from antiphon.stream.chunk import fields, is_object, many, plain, text_of, word
-from antiphon.stream.details import SEAL, is_signed, unsealed
+from antiphon.stream.details import is_signed, opaque, unsealed
 
 from .content import Scope, joined
 from .items import Call, Thought
@@ -75,7 +72,7 @@ def replayed(thoughts: Sequence[Thought], calls: Sequence[Call], scope: Scope) -
 
 def sealed_for(family: str, pieces: Iterable[Json]) -> str:
     """Return `encrypted_content` that holds all of `pieces` and whose they are; `unsealed` reads it back."""
-    return SEAL + urlsafe_b64encode(msgspec.json.encode([{"type": FAMILY, FAMILY: family}, *pieces])).decode()
+    return opaque([{"type": FAMILY, FAMILY: family}, *pieces])
 
 
 def remember(thought: Thought, scope: Scope) -> Memory:

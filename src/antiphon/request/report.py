@@ -5,8 +5,10 @@ No entry holds what was said in the conversation, so a report may go into a log 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from antiphon.errors import BadInput
 
@@ -18,8 +20,7 @@ ChangeKind: TypeAlias = Literal["dropped", "weakened", "changed", "made", "ignor
 REFUSED: frozenset[ChangeKind] = frozenset({"dropped", "weakened"})  # by strict
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One thing that is not in the body as it came. `path` is where it came: `input[3].content[1]`, `tools[0]`."""
 
     kind: ChangeKind
@@ -54,6 +55,10 @@ class Report:
         if self._strict and kind in REFUSED:
             raise BadRequest(path, f"{came} cannot be carried: {why}")
         self._changes.append(Change(kind, path, came, became, why))
+
+    def take(self, changes: Iterable[Change]) -> None:
+        """Note changes that lose nothing."""
+        self._changes.extend(changes)
 
     def dropped(self, path: str, came: str, why: str) -> None:
         """Note that `came` is left out."""

@@ -16,7 +16,8 @@ from .content import ToolContent
 from .items import Answer, Call, Entry, Message, Output, Thought
 from .report import BadRequest, Report
 
-Orphans: TypeAlias = Literal["repair", "error"]
+# Of a call without output, and of an output without call: mended, an error, or left as they are.
+Orphans: TypeAlias = Literal["repair", "error", "keep"]
 
 INTERRUPTED = "[no output: the call was interrupted]"
 
@@ -101,7 +102,7 @@ class Arrangement:
         for block in self._blocks:
             if isinstance(block, Turn):
                 self._repair(block)
-                if not block.answers and not block.calls:
+                if not block.answers and not block.calls and not block.outputs:
                     self._drop(block.thoughts)
                     continue
             kept.append(block)
@@ -161,11 +162,15 @@ class Arrangement:
         why = f"no call before it waits for an output with the call_id {output.call_id!r}"
         if self._orphans == "error":
             raise BadRequest(f"{output.path}.call_id", why)
+        if self._orphans == "keep":
+            self._turn = None
+            self._blocks.append(Turn(output.path, outputs={Call("", "", "", {}, output.path): output}))
+            return
         self._report.dropped(output.path, "an output without call", why)
 
     def _repair(self, turn: Turn) -> None:
         """Give an output to each call that has none."""
-        for call in turn.calls if turn.waits else ():
+        for call in turn.calls if turn.waits and self._orphans != "keep" else ():
             if call in turn.outputs:
                 continue
             if self._orphans == "error":

@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeAlias
 from antiphon.ids import Ids
 
 from .calls import Call, Calls
-from .chunk import PlainDelta
 from .deltas import (
     AnnotationDelta,
     CallDelta,
@@ -105,8 +104,7 @@ class Assembler:
         self._warn = warn
         self._snapshots = Snapshots(request, ids.make("resp_"), clock())
         self._headed = False  # created and in_progress were sent
-        self.bare = 0  # plain deltas that had to be looked at
-        self.flow = NOTHING  # what plain deltas may go straight to
+        self.flow = NOTHING  # what usual chunks may go straight to, until deltas are fed again
         self._calls = Calls()
         self._unsettled: deque[Call] = deque()  # in order of appearance
         self._held: deque[Content | Call] = deque()  # behind the open call, in order
@@ -120,19 +118,8 @@ class Assembler:
         self._take(deltas)
         self.flow = self._flowing()
 
-    def feed_plain(self, delta: PlainDelta) -> list[Any]:
-        """Return the events of a chunk that holds one bare delta: most chunks go straight to what is open."""
-        takes, flow = self.flow
-        if type(delta) is takes:
-            event = flow(delta)
-            if event is not None:
-                return [event]
-        self.bare += 1
-        self.feed((TextDelta(delta) if isinstance(delta, str) else delta,))
-        return self._emitter.take()
-
     def _flowing(self) -> Flow:
-        """Return what plain deltas may go straight to, while nothing stands in their way."""
+        """Return what usual chunks may go straight to, while nothing stands in their way."""
         open_ = self._output.open
         if self.seen.usage_last or self._held or self.phase is Phase.ENDED:
             return NOTHING

@@ -88,12 +88,6 @@ class Call:
         self.size += len(arguments)
         self.begun = self.begun or self.kind == "custom" or not arguments.isspace()
 
-    def take_said(self, arguments: str) -> None:
-        """Take a fragment that is said at once: nothing waits before it."""
-        self.pieces.append(arguments)
-        self.size += len(arguments)
-        self.said += 1
-
     def repeats(self, arguments: str) -> bool:
         """Return whether `arguments` says again what a complete call has."""
         return self.size == len(arguments) > 1 and arguments == self.arguments() and self.is_complete()

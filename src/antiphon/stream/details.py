@@ -60,11 +60,16 @@ def sealed(pieces: Sequence[Json]) -> str | None:
     data = next((piece["data"] for piece in pieces if isinstance(piece.get("data"), str) and piece["data"]), None)
     if data is not None or not any(is_signed(piece) for piece in pieces):
         return data
+    return opaque(pieces)
+
+
+def opaque(pieces: Sequence[Json]) -> str:
+    """Return `pieces` as an opaque string, which `unsealed` reads back."""
     return SEAL + urlsafe_b64encode(msgspec.json.encode(list(pieces))).decode()
 
 
 def unsealed(content: str) -> list[dict[str, Any]] | None:
-    """Return the pieces that `sealed` put into `content`, or None where it is a provider's own string.
+    """Return the pieces that `opaque` put into `content`, or None where it is a provider's own string.
 
     Raises BadInput where it begins like ours and cannot be read.
     """

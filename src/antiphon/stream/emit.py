@@ -7,21 +7,27 @@ of a stream, by a `Writer` that was prepared when the part opened.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
 from antiphon.errors import BadInput
 
 from .chunk import copied
+from .deltas import Json
 from .sse import encode_event, escape_separators
 
 EventStyle: TypeAlias = Literal["openai", "dict", "sse"]
-Writer: TypeAlias = Callable[[str], Any]  # makes one delta event from its text
 Keep: TypeAlias = Callable[[str], Any]  # is given the text of each delta event
 
 _encode = msgspec.json.Encoder().encode
+
+
+class Writer(Protocol):
+    """Makes one delta event from its text, and from the log probabilities of it where the event has room for them."""
+
+    def __call__(self, text: str, logprobs: Sequence[Json] = (), /) -> Any: ...
 
 
 class Emitter(ABC):
@@ -78,13 +84,13 @@ class DictEmitter(Emitter):
         base = {"type": type, "sequence_number": 0, **fields, "delta": ""}
         with_logprobs = "logprobs" in fields
 
-        def write(text: str) -> dict[str, Any]:
+        def write(text: str, logprobs: Sequence[Json] = ()) -> dict[str, Any]:
             keep(text)
             event = base.copy()
             event["sequence_number"] = number = self.number
             event["delta"] = text
             if with_logprobs:
-                event["logprobs"] = []
+                event["logprobs"] = copied(logprobs) if logprobs else []
             self.number = number + 1
             return event
 
@@ -104,10 +110,12 @@ class SSEEmitter(Emitter):
         head = encode_event(type, _encode({"type": type, **fields}))[:-3] + b',"sequence_number":'
         form = head.replace(b"%", b"%%") + b'%d,"delta":%b}\n\n'
 
-        def write(text: str) -> bytes:
+        def write(text: str, logprobs: Sequence[Json] = ()) -> bytes:
             keep(text)
             number = self.number
             self.number = number + 1
+            if logprobs:
+                return self._event(type, number, {**fields, "delta": text, "logprobs": logprobs})
             delta = _encode(text)
             return form % (number, delta if text.isascii() else escape_separators(delta))
 

@@ -66,7 +66,7 @@ def error_in(chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> Fault | Non
     found = chunk.get("error") or choice.get("error")
     if found:
         return fault_of(found)
-    return fault_of(chunk) if chunk.get("object") == "error" else None
+    return fault_of(chunk) if chunk.get("object") == "error" and not chunk.get("choices") else None
 
 
 def fault_of(error: Any) -> Fault:

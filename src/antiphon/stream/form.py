@@ -1,20 +1,18 @@
-"""Reads plain chunks in JSON by their form. Most chunks of a stream differ in one JSON string and in nothing else.
+"""Reads usual chunks in JSON, most of them by their form: chunks of a stream differ in one JSON string and nothing else.
 
-What stands before and after that string in a plain chunk is its form. Another chunk with the same two ends and one JSON
-string between them is plain too, and says the same but for that string: so it needs no reading as a whole. A form is
-tried before it is used: the chunk with another text in that place must read as just that.
+What stands before and after that string in a usual chunk is its form. Another chunk with the same two ends and one JSON
+string between them is a usual one too, and says the same but for that string: so it needs no reading as a whole. A form
+is tried before it is used: the chunk with another text in that place must read as just that.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from .chunk import PlainDelta, plain_json
-from .deltas import CallDelta, ReasoningDelta, TextDelta
+from .usual import Kind, Read, Said, nothing
 
 _STRING = re.compile(rb'"(?:content|reasoning_content|reasoning|arguments)": ?("(?:[^"\\]|\\.)*")')
 _TRIAL = "\x7e\u00e9\u2028"  # some text that no chunk has by chance
@@ -23,80 +21,214 @@ _SELDOM = 64
 _string = msgspec.json.Decoder(str).decode
 
 
+class Found(NamedTuple):
+    """What a usual chunk says. `call`: the index of the call whose arguments it is."""
+
+    kind: Kind
+    call: int | None
+    said: Said
+
+
 class Form(NamedTuple):
-    """What stands before and after the string, without its quotes; and what it says, as a delta of its text."""
+    """What stands before and after the string, with its quotes; and what the string is."""
 
     head: bytes
     tail: bytes
-    make: Callable[[str], PlainDelta]
+    kind: Kind
+    call: int | None
 
 
-def plain_reader() -> Callable[[Any], PlainDelta | None]:
-    """Return a reader for the plain chunks of one stream: as `plain_json`, and quicker for chunks that look alike."""
-    head = tail = b"\0"
-    start, end, first, last = 1, -1, 0, None
-    make: Callable[[str], PlainDelta] = str
-    misses = 0
-    candidate: Form | None = None
+class Forms:
+    """Makes the readers of one stream, and keeps the form that its chunks have now."""
 
-    def read(payload: Any) -> PlainDelta | None:
-        nonlocal misses
-        if type(payload) is not bytes:
-            return None
-        if payload[:start] == head and payload[end:] == tail:
-            try:
-                text = _string(payload[first:last])
-            except msgspec.DecodeError:
-                text = ""
-            if text:
-                return make(text)
-        delta = plain_json(payload)
-        if delta is not None and type(delta) is not TextDelta:
-            misses += 1
-            if misses <= _PATIENCE or misses % _SELDOM == 0:
-                learn(payload, delta)
-        return delta
+    def __init__(self) -> None:
+        self.has_new = False  # a form was found since the readers were made
+        self._form: Form | None = None
+        self._last: tuple[bytes, Found] | None = None  # the last chunk that was looked at for a form
+        self._misses = 0  # chunks since the last form was found that had to be read as a whole
 
-    def learn(payload: bytes, delta: PlainDelta) -> None:
-        """Take the form of `payload` where the chunk before it had the same."""
-        nonlocal head, tail, start, end, first, last, make, misses, candidate
-        form = _form(payload, delta)
-        known, candidate = candidate, form
-        if form is None or known is None or form[:2] != known[:2] or not _holds(form):
+    def reader(self, kind: Kind | None, index: int | None = None) -> Read:
+        """Return what reads more of `kind` in the JSON text of a chunk. `index`: of the call that is asked for."""
+        if kind is None:
+            return nothing
+        self.has_new = False
+        read = self._whole(kind, index)
+        form = self._fitting(kind, index)
+        return read if form is None else _by_form(form.head, form.tail, read)
+
+    def piece_reader(self, kind: Kind | None, index: int | None, ending: bytes) -> Read:
+        """Return the same for pieces of an SSE body that hold one message each, which ends in `ending`.
+
+        It knows chunks of the known form only. A piece is to be given to it only where a message may begin.
+        """
+        form = self._fitting(kind, index)
+        return nothing if form is None else _by_form(b"data: " + form.head, form.tail + ending, nothing)
+
+    def _fitting(self, kind: Kind | None, index: int | None) -> Form | None:
+        form = self._form
+        return form if form is not None and form.kind == kind and form.call == index else None
+
+    def _whole(self, kind: Kind, index: int | None) -> Read:
+        def read(payload: Any) -> Said | None:
+            found = in_json(payload)
+            if found is None:
+                return None
+            if kind == "logprobs":
+                return _with_logprobs(found)
+            if found.kind != kind or found.call != index:
+                return None
+            self._misses += 1
+            if self._misses <= _PATIENCE or self._misses % _SELDOM == 0:
+                self._learn(payload, found)
+            return found.said
+
+        return read
+
+    def _learn(self, payload: bytes, found: Found) -> None:
+        """Take the form of `payload` where the chunk before it has the same."""
+        last, self._last = self._last, (payload, found)
+        form = None if last is None or last[1][:2] != found[:2] else _form(payload, found)
+        if last is None or form is None or form == self._form or not (_has(form, *last) and _holds(form)):
             return
-        head, tail, make = form
-        start, end = len(head), -len(tail)
-        first, last = start - 1, end + 1 if end + 1 else None
-        misses = 0
+        self._form, self._misses, self.has_new = form, 0, True
+
+
+def _by_form(head: bytes, tail: bytes, otherwise: Read) -> Read:
+    start, end = len(head), -len(tail)
+    first, last = start - 1, end + 1 or None  # where the string is, with its quotes
+
+    def read(piece: Any) -> Said | None:
+        if type(piece) is bytes and piece[:start] == head and piece[end:] == tail:
+            try:
+                return _string(piece[first:last]) or None
+            except msgspec.DecodeError:
+                pass
+        return otherwise(piece)
 
     return read
 
 
-def _form(payload: bytes, delta: PlainDelta) -> Form | None:
-    text = _text(delta)
-    found = [one for one in _STRING.finditer(payload) if _string(one.group(1)) == text]
-    if len(found) != 1:
+def _form(payload: bytes, found: Found) -> Form | None:
+    strings = [one for one in _STRING.finditer(payload) if _string(one.group(1)) == found.said]
+    if len(strings) != 1:
         return None
-    start, end = found[0].span(1)
-    return Form(payload[: start + 1], payload[end - 1 :], _maker(delta))
+    start, end = strings[0].span(1)
+    return Form(payload[: start + 1], payload[end - 1 :], found.kind, found.call)
 
 
-def _maker(delta: PlainDelta) -> Callable[[str], PlainDelta]:
-    if isinstance(delta, CallDelta):
-        index = delta.index
-        return lambda arguments: CallDelta(index, "", "", arguments)
-    return str if isinstance(delta, str) else ReasoningDelta
-
-
-def _text(delta: PlainDelta) -> str:
-    match delta:
-        case str():
-            return delta
-        case CallDelta(arguments=text) | ReasoningDelta(text=text) | TextDelta(text=text):
-            return text
+def _has(form: Form, payload: bytes, found: Found) -> bool:
+    """Return whether a chunk that says `found` is of this form."""
+    return _by_form(form.head, form.tail, nothing)(payload) == found.said
 
 
 def _holds(form: Form) -> bool:
     """Return whether a chunk of this form with another text reads as that text."""
     trial = msgspec.json.encode(_TRIAL)[1:-1]
-    return plain_json(form.head + trial + form.tail) == form.make(_TRIAL)
+    return in_json(form.head + trial + form.tail) == (form.kind, form.call, _TRIAL)
+
+
+# --- a chunk as a whole --------------------------------------------------------------------------------------------
+
+
+class _Function(msgspec.Struct, frozen=True, gc=False):
+    arguments: str
+    name: Literal[""] | None = None
+    provider_specific_fields: None = None
+
+
+class _Call(msgspec.Struct, frozen=True, gc=False):
+    index: int
+    function: _Function
+    id: Literal[""] | None = None
+    custom: None = None
+    extra_content: None = None
+    provider_specific_fields: None = None
+    thought_signature: None = None
+
+
+class _Delta(msgspec.Struct, frozen=True, gc=False):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: tuple[_Call] | None = None
+    refusal: None = None
+    function_call: None = None
+    reasoning_text: None = None
+    reasoning_details: None = None
+    thinking_blocks: None = None
+    annotations: None = None
+    citations: None = None
+    audio: None = None
+    images: None = None
+    image: None = None
+    provider_specific_fields: None = None
+
+
+_Octets: TypeAlias = Annotated[list[Annotated[int, msgspec.Meta(ge=0, le=255)]], msgspec.Meta(min_length=1)]
+
+
+class _Token(msgspec.Struct, frozen=True, gc=False):
+    token: str
+    logprob: float
+    bytes: _Octets
+
+
+class _Entry(msgspec.Struct, frozen=True, gc=False):
+    token: str
+    logprob: float
+    bytes: _Octets
+    top_logprobs: list[_Token]
+
+
+class _Logprobs(msgspec.Struct, frozen=True, gc=False):
+    content: tuple[_Entry, ...]
+    refusal: None = None
+    reasoning_content: None = None
+    reasoning: None = None
+
+
+class _Choice(msgspec.Struct, frozen=True, gc=False):
+    delta: _Delta
+    index: Literal[0] = 0
+    finish_reason: Literal[""] | None = None
+    native_finish_reason: None = None
+    logprobs: _Logprobs | None = None
+    usage: None = None
+    error: None = None
+
+
+class _Chunk(msgspec.Struct, frozen=True, gc=False):
+    choices: tuple[_Choice]
+    error: None = None
+    usage: None = None
+    x_groq: None = None
+    citations: None = None
+
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+
+
+def in_json(payload: Any) -> Found | None:
+    """Return what a usual chunk in JSON bytes says; None where it is not a usual one (or no JSON, or not bytes)."""
+    try:
+        choice = _decode(payload).choices[0]
+    except (msgspec.DecodeError, RecursionError, TypeError):  # a ValidationError is a DecodeError
+        return None
+    delta = choice.delta
+    text, reasoning, call = delta.content, delta.reasoning_content or delta.reasoning, delta.tool_calls
+    if bool(text) + bool(reasoning) + (call is not None) != 1 or (delta.reasoning_content and delta.reasoning):
+        return None
+    if choice.logprobs is not None:
+        entries = msgspec.to_builtins(choice.logprobs.content)
+        return Found("logprobs", None, (text, entries)) if text and entries else None
+    if call is not None:
+        arguments = call[0].function.arguments
+        return Found("arguments", call[0].index, arguments) if arguments else None
+    return Found("text", None, text) if text else Found("reasoning", None, reasoning or "")
+
+
+def _with_logprobs(found: Found) -> Said | None:
+    """Return text with its log probabilities, none where there are none."""
+    if found.kind == "text" and isinstance(found.said, str):
+        return found.said, ()
+    return found.said if found.kind == "logprobs" else None

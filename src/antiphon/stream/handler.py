@@ -24,14 +24,16 @@ from antiphon.ids import IdsChoice, choose_ids
 from antiphon.profile import DEFAULT, REASONING_FIELDS, Profile, load_profile
 
 from .assemble import STRICT_CODES, Assembler
-from .chunk import PlainDelta, copied, plain, plain_object
+from .chunk import copied, plain
 from .deltas import Delta
 from .emit import EventStyle, make_emitter
 from .faults import SERVER_ERROR, Fault, fault_of_exception, redact
-from .form import plain_reader
+from .form import Forms
 from .normalize import Normalizer
-from .pull import Reader, Route, apull, pull, raise_failure
+from .output import NOTHING, Flow
+from .pull import NOWHERE, Reader, Route, apull, pull, raise_failure
 from .sse import DONE, Message, SSEDecoder, SSEMessage
+from .usual import Read, nothing, reader
 
 T = TypeVar("T")
 MAX_WARNINGS = 100  # a stream that is odd in each chunk fills no memory
@@ -56,7 +58,8 @@ class ChatCmplStreamHandler:
     in each snapshot. `ids`: "random", "counted" (reproducible), or an object with `make(prefix)`. `created_at`: seconds
     since the epoch, None for now. `events`: "openai" (objects of openai-python), "dict", or "sse" (bytes, one event
     each). `reasoning`: whether reasoning is shown as "summary" parts or as "text" parts. `strict`: what has no place in
-    the stream (other choices, audio, images) fails the response instead of being warned of.
+    the stream (other choices, audio, images) fails the response instead of being warned of. `preserve_raw_usage`: the
+    provider's own usage is kept in the final response's `provider_data`.
 
     Raises BadInput and ProfileNotFound for options that are none. What the source does wrong never raises: it ends as
     `error` and `response.failed`.
@@ -74,6 +77,7 @@ class ChatCmplStreamHandler:
         events: EventStyle = "openai",
         reasoning: Literal["summary", "text"] = "summary",
         strict: bool = False,
+        preserve_raw_usage: bool = False,
     ) -> None:
         self.profile = self._profile(profile)
         self.ended = False  # the terminal event was sent
@@ -86,13 +90,18 @@ class ChatCmplStreamHandler:
         self._normalizer = Normalizer(self.profile, self._warn)
         clock = _now if created_at is None else lambda: created_at
         self._assembler = Assembler(self._emitter, choose_ids(ids), request, clock, reasoning, self._warn)
+        self._assembler.keep_raw_usage = preserve_raw_usage
         self._decoder = SSEDecoder()
-        self._feed_plain = self._assembler.feed_plain
         self._is_cut = False  # what is read now is a line that the end of input cut
-        # Most chunks hold one bare delta. They are read by these, from the first chunk with content on.
-        self._plain: Callable[[Any], PlainDelta | None] = _never
-        self._plain_json: Callable[[Message], PlainDelta | None] = _never
-        self._read_plain = plain_reader()
+        self._forms = Forms()
+        # Usual chunks go past normalizer and assembler: read by one of these, for chunks, for their JSON text, and for
+        # pieces of an SSE body, then written. Each is set after a chunk that went the long way, for the likes of it.
+        self._hear: Read = nothing
+        self._hear_json: Read = nothing
+        self._hear_piece: Read = nothing
+        self._write: Callable[[Any], Any] = nothing
+        self._passed = 0  # events that were made so, as far as they are counted as chunks
+        self._unread: int | None = None  # the same when a loop began to give pieces past the decoder
         self._response: Any = None
 
     def feed(self, chunk: Any) -> list[Any]:
@@ -100,21 +109,26 @@ class ChatCmplStreamHandler:
 
         A chunk is an SDK's chunk object, a mapping, or the JSON text of one.
         """
-        delta = self._plain(chunk)
-        if delta is not None:
-            return self._feed_plain(delta)
+        said = self._hear(chunk)
+        if said is not None:
+            event = self._write(said)
+            if event is not None:
+                return [event]
         if self.ended:
             return []
+        self._count()
         deltas = self._normalizer.feed(chunk)
         if deltas is None:
             came = f"chunk {self._chunk} is {_described(chunk)}, not an object"
             self._remember("chunk-unreadable", came)
         else:
-            self._take(deltas)
+            flow = self._take(deltas)
+            self._hear = reader(chunk, flow.kind, flow.call)
         return self._emitter.take()
 
     def feed_sse(self, data: bytes) -> list[Any]:
         """Return the events that a piece of an SSE body causes. `[DONE]` ends the response."""
+        self._count_pieces()
         messages = self._decoder.feed(data)
         if len(messages) == 1:
             return self._events_of(messages[0], 0)
@@ -124,16 +138,27 @@ class ChatCmplStreamHandler:
         return events
 
     def _events_of(self, message: Message, position: int) -> list[Any]:
-        delta = self._plain_json(message)
-        if delta is not None:
-            return self._feed_plain(delta)
+        said = self._hear_json(message)
+        if said is not None:
+            event = self._write(said)
+            if event is not None:
+                if self._forms.has_new:
+                    self._hear_forms(self._assembler.flow)
+                return [event]
+        self._count()
         self._read(message, position)
         return self._emitter.take()
 
     def route(self) -> Route:
-        """Return where plain chunks may go until the next `feed`: for a loop that pulls many chunks."""
-        takes, flow = self._assembler.flow
-        return Route(self._plain, takes, flow)
+        """Return where usual chunks may go until the next `feed`: for a loop that pulls many chunks."""
+        return Route(self._hear, self._write)
+
+    def route_pieces(self) -> Route:
+        """Return where pieces of an SSE body that are usual chunks may go until the next `feed_sse`."""
+        if self._hear_piece is nothing or not self._decoder.is_between:
+            return NOWHERE
+        self._unread = self._emitter.flown
+        return Route(self._hear_piece, self._write)
 
     def finish(self, *, done: bool = False) -> list[Any]:
         """Return the last events: what is open is closed, then exactly one terminal event. `done`: `[DONE]` was seen."""
@@ -179,8 +204,7 @@ class ChatCmplStreamHandler:
         """
         options.setdefault("request", _request_of(response, model))
         options.setdefault("strict", strict_feature_validation)
-        handler = cls(**options)
-        handler._assembler.keep_raw_usage = preserve_raw_usage
+        handler = cls(**options, preserve_raw_usage=preserve_raw_usage)
         handler._finish_required = require_finish_reason
         async with aclosing(apull(handler, of_chunks(handler), stream)) as events:
             async for event in events:
@@ -195,7 +219,7 @@ class ChatCmplStreamHandler:
     @property
     def _chunk(self) -> int:
         """The number of the chunk that is read, from 0."""
-        return max(self._normalizer.chunks + self._emitter.flown + self._assembler.bare - 1, 0)
+        return max(self._normalizer.chunks - 1, 0)
 
     # --- inside ------------------------------------------------------------------------------------------------
 
@@ -204,14 +228,27 @@ class ChatCmplStreamHandler:
             return self.base_profile
         return load_profile(profile) if isinstance(profile, str) else profile
 
-    def _take(self, deltas: Sequence[Delta]) -> None:
+    def _take(self, deltas: Sequence[Delta]) -> Flow:
+        """Take the deltas of a chunk. Return where usual chunks may go from now on; their readers are for the caller."""
         self._assembler.feed(deltas)
+        self._hear = self._hear_json = self._hear_piece = nothing
         if self._assembler.ending is not None:
             self._note_end(None)
-        elif self._normalizer.reads_plain:
-            self._plain, self._plain_json = plain_object, self._read_plain
-        else:
-            self._plain = self._plain_json = _never
+        flow = self._assembler.flow if self._normalizer.reads_usual and not self.ended else NOTHING
+        self._write = flow.write
+        return flow
+
+    def _count(self) -> None:
+        """Count the chunks that went past the normalizer."""
+        flown = self._emitter.flown
+        self._normalizer.chunks += flown - self._passed
+        self._passed = flown
+
+    def _count_pieces(self) -> None:
+        """Count the pieces that went past the decoder."""
+        if self._unread is not None:
+            self._decoder.skip(self._emitter.flown - self._unread)
+            self._unread = None
 
     def _read(self, message: Message, position: int) -> None:
         """Take one SSE message. Nothing after `[DONE]` or an error is read."""
@@ -231,9 +268,15 @@ class ChatCmplStreamHandler:
             line = self._decoder.line_of(position)
             self._remember("line-unreadable", f"line {line} is not a JSON object: {_excerpt(payload)}")
         else:
-            self._take(deltas)
+            self._hear_forms(self._take(deltas))
+
+    def _hear_forms(self, flow: Flow) -> None:
+        self._hear_json = self._forms.reader(flow.kind, flow.call)
+        self._hear_piece = self._forms.piece_reader(flow.kind, flow.call, self._decoder.ending)
 
     def _end(self, done: bool, raised: BaseException | None) -> list[Any]:
+        self._count()
+        self._count_pieces()
         last = self._decoder.finish()
         for position, message in enumerate(last):
             self._is_cut = self._decoder.cut and position == len(last) - 1
@@ -255,7 +298,7 @@ class ChatCmplStreamHandler:
 
     def _note_end(self, raised: BaseException | None) -> None:
         self.ended = True
-        self._plain = self._plain_json = _never
+        self._hear = self._hear_json = self._hear_piece = nothing
         ending = self._assembler.ending
         fault = ending.fault if ending else None
         if raised is not None:
@@ -310,7 +353,7 @@ def of_chunks(handler: ChatCmplStreamHandler) -> Reader:
 
 def of_body(handler: ChatCmplStreamHandler) -> Reader:
     """Return the way of pieces of an SSE body into `handler`."""
-    return Reader(handler.feed_sse, None)  # pieces of a body need to be taken apart first
+    return Reader(handler.feed_sse, handler.route_pieces)
 
 
 def convert(chunks: Iterable[Any], *, raise_on_error: bool = False, **options: Unpack[Options]) -> Iterator[Any]:
@@ -359,10 +402,6 @@ def aconvert_sse(
 def _request_of(response: Any, model: str | None) -> dict[str, Any]:
     request = {key: value for key, value in plain(response).items() if value is not None}
     return {**request, "model": request.get("model") or model}
-
-
-def _never(chunk: Any) -> None:
-    """No chunk is plain: nothing was opened yet, or a quirk is at work, or the response has ended."""
 
 
 def _now() -> int:

@@ -52,22 +52,27 @@ class OpenPart:
         self.kind: PartKind = kind
         self.annotations: list[Json] = []
         self._logprobs: list[Json] = []
-        self._said = StringIO(newline="")
+        self._said = StringIO()
         self._place = message.at(content_index=content_index)
         self._emitter = message.emitter
         self._emitter.emit("response.content_part.added", **self._place, part=self._part("", [], []))
-        self._delta = delta
         of_text: dict[str, Any] = {"logprobs": []} if kind == "output_text" else {}
         self.write = self._emitter.writer(delta, self._said.write, **self._place, **of_text)
 
+    @property
+    def has_logprobs(self) -> bool:
+        """Whether log probabilities came with the text so far."""
+        return bool(self._logprobs)
+
     def extend(self, text: str, logprobs: Sequence[Json] = ()) -> None:
         """Take a piece of text, never empty."""
-        if logprobs:
-            self._said.write(text)
-            self._logprobs.extend(logprobs)
-            self._emitter.emit(self._delta, **self._place, delta=text, logprobs=list(logprobs))
-        else:
-            self._emitter.keep(self.write(text))
+        self._emitter.keep(self.say((text, logprobs)))
+
+    def say(self, said: tuple[str, Sequence[Json]]) -> Any:
+        """Take a piece of text with its log probabilities, and return its event, which is to be handed out at once."""
+        text, logprobs = said
+        self._logprobs.extend(logprobs)
+        return self.write(text, logprobs)
 
     def annotate(self, annotation: Json) -> None:
         """Take an annotation of the text."""
@@ -125,7 +130,7 @@ class OpenReasoning(_Open):
     def __init__(self, emitter: Emitter, output_index: int, item_id: str, form: ReasoningForm) -> None:
         super().__init__(emitter, output_index, item_id)
         self._form = form
-        self._said = StringIO(newline="")
+        self._said = StringIO()
         self._details: list[dict[str, Any]] = []
         self.write: Writer | None = None  # of the part, once it is open
         content: Item = {"content": []} if form.as_content else {}
@@ -197,8 +202,20 @@ class OpenCall(_Open):
         self.call = call
         self._words = CALLS[call.kind]
         self.added(**self._item(""), status="in_progress")
-        self._say = emitter.writer(self._words.delta, _nowhere, **self.at())
-        self.write = emitter.writer(self._words.delta, call.take_said, **self.at())
+        self._write = emitter.writer(self._words.delta, _nowhere, **self.at())
+        self._go_on = emitter.writer(self._words.delta, call.pieces.append, **self.at())
+
+    def say(self, arguments: str) -> Any:
+        """Take a bare fragment that nothing waits before, and return its event, which is to be handed out at once.
+
+        None, and it is not taken, where it may be a repetition of all that the call has.
+        """
+        call = self.call
+        if len(arguments) == call.size:
+            return None
+        call.size += len(arguments)
+        call.said += 1
+        return self._go_on(arguments)
 
     def flush(self) -> None:
         """Say what the call was given and has not said. A lone `{}` waits: more may come instead."""
@@ -208,7 +225,7 @@ class OpenCall(_Open):
     def _say_all(self) -> None:
         pieces = self.call.pieces
         for piece in pieces[self.call.said :]:
-            self.emitter.keep(self._say(piece))
+            self.emitter.keep(self._write(piece))
         self.call.said = len(pieces)
 
     def close(self, status: Status) -> Item:
@@ -217,7 +234,7 @@ class OpenCall(_Open):
         text = self.call.arguments() if self.call.begun else ""
         if not text and status == "completed" and self.call.kind == "function":
             text = "{}"
-            self.emitter.keep(self._say(text))
+            self.emitter.keep(self._write(text))
         self.call.closed = True
         self.emitter.emit(self._words.done, **self.at(**{self._words.field: text}))
         data = {"provider_data": self.call.data} if self.call.data else {}

@@ -1,7 +1,8 @@
-"""Events as openai model objects. The only module of the engine that imports openai."""
+"""Events as openai model objects. With `exact`, the only module of the engine that imports openai."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from openai import BaseModel
@@ -9,14 +10,9 @@ from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import ValidationError
 
 from .chunk import copied
+from .deltas import Json
 from .emit import Emitter, Keep, Writer
-
-_new = object.__new__
-# A delta event is filled slot by slot: equal to a validated one in every way, at a third of the cost.
-_set_dict = BaseModel.__dict__.get("__dict__", vars(BaseModel.__mro__[1])["__dict__"]).__set__
-_set_fields_set = vars(BaseModel.__mro__[1])["__pydantic_fields_set__"].__set__
-_set_extra = vars(BaseModel.__mro__[1])["__pydantic_extra__"].__set__
-_set_private = vars(BaseModel.__mro__[1])["__pydantic_private__"].__set__
+from .exact import Blank, Inexact, maker
 
 
 def _classes() -> dict[str, type[BaseModel]]:
@@ -36,33 +32,43 @@ class ObjectEmitter(Emitter):
         names = set(base)
         with_logprobs = "logprobs" in fields
 
-        def write(text: str) -> BaseModel:
+        def write(text: str, logprobs: Sequence[Json] = ()) -> Any:
             keep(text)
+            if logprobs:
+                number = self.number
+                self.number = number + 1
+                return self._event(type, number, {**fields, "delta": text, "logprobs": logprobs})
             held = base.copy()
             held["sequence_number"] = number = self.number
             held["delta"] = text
             if with_logprobs:
                 held["logprobs"] = []
             self.number = number + 1
-            event = _new(model)
-            _set_dict(event, held)
-            _set_fields_set(event, names.copy())
-            _set_extra(event, {})
-            _set_private(event, None)
+            event: Any = Blank()
+            event.__dict__ = held
+            event.__pydantic_fields_set__ = names.copy()
+            event.__pydantic_extra__ = {}
+            event.__pydantic_private__ = None
+            event.__class__ = model
             return event
 
         return write
 
-    def response(self, snapshot: dict[str, Any]) -> Response:
-        try:
-            return Response.model_validate(snapshot)
-        except ValidationError:
-            return Response.construct(**snapshot)
+    def response(self, snapshot: dict[str, Any]) -> Any:
+        return _made(Response, snapshot)
 
-    def _event(self, type: str, number: int, fields: dict[str, Any]) -> BaseModel:
-        model = CLASSES[type]
-        event: dict[str, Any] = {"type": type, "sequence_number": number, **copied(fields)}
-        try:
-            return model.model_validate(event)
-        except ValidationError:  # a word that openai does not list, such as an error code: kept as it is
-            return model.construct(**event)
+    def _event(self, type: str, number: int, fields: dict[str, Any]) -> Any:
+        return _made(CLASSES[type], {"type": type, "sequence_number": number, **fields})
+
+
+def _made(model: type[BaseModel], held: dict[str, Any]) -> Any:
+    """Return `held` as an object of `model` that shares nothing with it."""
+    try:
+        return maker(model)(held)
+    except Inexact:
+        pass
+    own = copied(held)
+    try:
+        return model.model_validate(own)
+    except ValidationError:  # a word that openai does not list, such as an error code: kept as it is
+        return model.construct(**own)

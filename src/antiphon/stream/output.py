@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from antiphon.ids import Ids
 
 from .calls import Call
-from .chunk import PlainDelta
-from .deltas import AnnotationDelta, CallDelta, Json, LogprobsDelta, ReasoningDelta, RefusalDelta, TextDelta
+from .deltas import AnnotationDelta, Json, LogprobsDelta, ReasoningDelta, RefusalDelta, TextDelta
 from .details import is_signed
-from .emit import Emitter, Writer
+from .emit import Emitter
 from .items import (
     CALLS,
     Item,
@@ -26,9 +25,9 @@ from .items import (
     ReasoningForm,
     Status,
 )
+from .usual import Kind, nothing
 
 Content: TypeAlias = TextDelta | RefusalDelta | ReasoningDelta | AnnotationDelta | LogprobsDelta
-Flow: TypeAlias = tuple[type[PlainDelta] | None, Callable[[Any], Any]]  # takes deltas of that type; returns an event
 # annotation -> what it must have (openai types, `ResponseOutputText.annotations`); any other goes to provider_data
 ANNOTATIONS: dict[str, frozenset[str]] = {
     "url_citation": frozenset({"url", "title", "start_index", "end_index"}),
@@ -37,7 +36,20 @@ ANNOTATIONS: dict[str, frozenset[str]] = {
     "file_path": frozenset({"file_id", "index"}),
 }
 NO_SUCH = frozenset({"no such annotation"})
-NOTHING: Flow = (None, lambda delta: None)
+
+
+class Flow(NamedTuple):
+    """What usual chunks may go straight to: more of this kind to `write`, which returns its event, or None to refuse it.
+
+    `call` is the index of the call whose arguments go on. Nothing goes straight anywhere where `kind` is None.
+    """
+
+    kind: Kind | None
+    write: Callable[[Any], Any]
+    call: int | None = None
+
+
+NOTHING = Flow(None, nothing)
 
 
 class Output:
@@ -119,14 +131,14 @@ class Output:
             self._warn("logprobs-dropped", "log probabilities came without text of their part")
 
     def flow(self) -> Flow:
-        """Return what plain deltas may go straight to: something open, with nothing waiting for it."""
+        """Return what usual chunks may go straight to: something open, with nothing waiting for it."""
         match self.open:
-            case OpenMessage(part=OpenPart(kind="output_text", write=write)):
-                return NOTHING if self._logprobs or self._annotations else (str, write)
+            case OpenMessage(part=OpenPart(kind="output_text") as part) if not (self._logprobs or self._annotations):
+                return Flow("logprobs", part.say) if part.has_logprobs else Flow("text", part.write)
             case OpenReasoning(write=write) if write is not None:
-                return ReasoningDelta, lambda delta: write(delta.text)
-            case OpenCall(call=call, write=write) if 0 < call.said == len(call.pieces):
-                return CallDelta, lambda delta: _to_call(call, write, delta)
+                return Flow("reasoning", write)
+            case OpenCall(call=Call(index=int(index)) as call, say=say) if 0 < call.said == len(call.pieces):
+                return Flow("arguments", say, index)
             case _:
                 return NOTHING
 
@@ -231,10 +243,3 @@ class Output:
         if self._logprobs and self._part("output_text") is not None:
             self._warn("logprobs-dropped", "log probabilities came without text of their part")
             self._logprobs.clear()
-
-
-def _to_call(call: Call, write: Writer, delta: CallDelta) -> Any:
-    """Return the event of a bare fragment for the open call; None where it is another's, or may be a repetition."""
-    if delta.index != call.index or len(delta.arguments) == call.size:
-        return None
-    return write(delta.arguments)

@@ -11,22 +11,22 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from antiphon.errors import BadInput
 
+from .usual import Read, nothing
+
 T = TypeVar("T")
 
 
 class Route(NamedTuple):
-    """Where plain chunks may go for now: `read` one, and if that `is_a` delta of this type, `flow` makes its event."""
+    """Where usual chunks may go for now: what `read` finds in one, to `write`, which returns its event.
 
-    read: Callable[[Any], Any]
-    is_a: type | None
-    flow: Callable[[Any], Any]
+    Both return None for a chunk that has to go the long way.
+    """
 
-
-def _nothing(_: Any) -> None:
-    """No chunk is plain."""
+    read: Read
+    write: Callable[[Any], Any]
 
 
-NOWHERE = Route(_nothing, None, _nothing)
+NOWHERE = Route(nothing, nothing)
 
 
 class Handler(Protocol):
@@ -44,10 +44,10 @@ class Handler(Protocol):
 
 
 class Reader(NamedTuple):
-    """One way into a handler: `feed` takes any piece of the source, `route` the plain ones, until the next `feed`."""
+    """One way into a handler: `feed` takes any piece of the source, `route` the usual ones, until the next `feed`."""
 
     feed: Callable[[Any], list[Any]]
-    route: Callable[[], Route] | None  # None: no piece is a plain chunk
+    route: Callable[[], Route] | None  # None: no piece is a usual chunk
 
 
 def pull(handler: Handler, reader: Reader, source: Iterable[T], raise_on_error: bool = False) -> Iterator[Any]:
@@ -55,14 +55,14 @@ def pull(handler: Handler, reader: Reader, source: Iterable[T], raise_on_error: 
     pieces = _iterator(source)
     ours: BaseException | None = None
     feed, route = reader.feed, reader.route
-    read, is_a, flow = NOWHERE if route is None else route()
+    read, write = NOWHERE if route is None else route()
     try:
         try:
             for one in pieces:
                 try:
-                    if is_a is not None:
-                        delta = read(one)
-                        event = flow(delta) if type(delta) is is_a else None
+                    said = read(one)
+                    if said is not None:
+                        event = write(said)
                         if event is not None:
                             yield event
                             continue
@@ -70,7 +70,7 @@ def pull(handler: Handler, reader: Reader, source: Iterable[T], raise_on_error: 
                     if handler.ended:
                         break
                     if route is not None:
-                        read, is_a, flow = route()
+                        read, write = route()
                 except BaseException as error:
                     ours = error
                     raise
@@ -96,14 +96,14 @@ async def apull(
     pieces = source.__aiter__()
     ours: BaseException | None = None
     feed, route = reader.feed, reader.route
-    read, is_a, flow = NOWHERE if route is None else route()
+    read, write = NOWHERE if route is None else route()
     try:
         try:
             async for one in pieces:
                 try:
-                    if is_a is not None:
-                        delta = read(one)
-                        event = flow(delta) if type(delta) is is_a else None
+                    said = read(one)
+                    if said is not None:
+                        event = write(said)
                         if event is not None:
                             yield event
                             continue
@@ -112,7 +112,7 @@ async def apull(
                     if handler.ended:
                         break
                     if route is not None:
-                        read, is_a, flow = route()
+                        read, write = route()
                 except BaseException as error:
                     ours = error
                     raise

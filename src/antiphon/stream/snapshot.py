@@ -51,7 +51,10 @@ class Snapshots:
             raise BadInput(f"request is {type(request).__name__}: it is the create parameters, as a mapping or object")
         given: Mapping[str, Any] = {} if request is None else plain(request)
         self._head = {"id": response_id, "object": "response", "created_at": created_at}
-        self._echo = {key: _echo(key, given.get(key), default) for key, default in DEFAULTS.items()}
+        self._echo = {
+            **DEFAULTS,
+            **{key: _echo(key, given[key]) for key in given.keys() & DEFAULTS.keys() if given[key] is not None},
+        }
         self._echo.update({key: given[key] for key in OPTIONAL if given.get(key) is not None})
         if isinstance(self._echo.get("conversation"), str):
             self._echo["conversation"] = {"id": self._echo["conversation"]}
@@ -77,9 +80,7 @@ class Snapshots:
         }
 
 
-def _echo(key: str, given: Any, default: Any) -> Any:
-    if given is None:
-        return default
+def _echo(key: str, given: Any) -> Any:
     held = fields(given)
     if key == "text":
         return {**held, "format": _format(fields(held.get("format")))}

@@ -59,7 +59,8 @@ class SSEDecoder:
     def __init__(self) -> None:
         self.cut = False  # the input ended inside a line; known after `finish`
         self._fresh = True  # nothing but, at most, a part of a byte order mark was seen
-        self._between = False  # between two messages, with nothing kept back
+        self.is_between = False  # between two messages, with nothing kept back
+        self.ending = b"\n\n"  # of the last plain message that came alone
         self._after_cr = False  # the last piece ended in CR: an LF that comes first belongs to it
         self._partial: list[bytes] = []  # the pieces of the line that has not ended
         self._data: list[bytes] = []  # the data lines of the message that has not ended
@@ -75,17 +76,23 @@ class SSEDecoder:
 
     def feed(self, data: bytes) -> list[Message]:
         """Return the messages that `data` ends, in order. Called once for each piece from the network."""
-        if self._between:
+        if self.is_between:
             line, _, rest = data.partition(b"\n")
             payload = line[6:]
-            if rest == b"\r\n":
-                payload, rest = payload.removesuffix(b"\r"), b"\n"
+            ending = b"\n\n"
+            if rest == b"\r\n" and payload[-1:] == b"\r":
+                payload, rest, ending = payload[:-1], b"\n", b"\r\n\r\n"
             if rest == b"\n" and payload and line[:6] == _DATA and _CR not in payload:
+                self.ending = ending
                 self._first = self._lines + 1
                 self._lines += 2
                 self._plain = 1
                 return [payload]
         return self._read(self._text(data))
+
+    def skip(self, messages: int) -> None:
+        """Count so many messages of two lines that were read elsewhere. Only to be called where `is_between`."""
+        self._lines += 2 * messages
 
     def finish(self) -> list[Message]:
         """Return the message that the end of input ends, if there is one."""
@@ -117,7 +124,7 @@ class SSEDecoder:
             self._line(line)
         if partial:
             self._partial.append(partial)
-        self._between = not (self._partial or self._data or self._event or self._after_cr or self._fresh)
+        self.is_between = not (self._partial or self._data or self._event or self._after_cr or self._fresh)
         return self._out
 
     def _text(self, data: bytes) -> bytes:

@@ -1,20 +1,12 @@
-"""A stream as a picture: items and their parts as bars over the events, and how it ended.
-
-`Timeline` takes any events, also those of a broken stream: it shows what came and judges nothing. The renderers give
-text for a terminal, SVG, and a page of HTML. What a stream says is shown in excerpts, control characters as escapes.
-"""
+"""`Timeline`: the items and parts of a stream as bars over its events, and how it ended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from antiphon.stream.accumulate import PARTS, TERMINALS, TEXTS, Json, fields_of, is_json, plain
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 EXCERPT = 120  # characters of a text that are kept
 PART_KINDS = {"content": "output_text", "summary": "summary_text"}  # of a part that was not announced
@@ -233,135 +225,8 @@ def ending(timeline: Timeline) -> str:
     return str(timeline.ending) if timeline.ending else "not ended"
 
 
-# --- text ----------------------------------------------------------------------------------------------------------
-
-BAR_WIDTH = 24
-
-
-def render_text(timeline: Timeline, *, color: bool = True) -> RenderableType:
-    """Return the picture for a `rich` console, in lines that fit 80 columns. Cheap: for `rich.live`, make it anew."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    def style(name: str) -> str:
-        return name if color else ""
-
-    bars = Table.grid(padding=(0, 1), expand=True)
-    bars.add_column(no_wrap=True)
-    bars.add_column(no_wrap=True, max_width=20)
-    bars.add_column(no_wrap=True, width=BAR_WIDTH)
-    bars.add_column(no_wrap=True, ratio=1, overflow="ellipsis")
-    for row in timeline.rows:
-        hue = style(COLOURS.get(row.kind, GREY).terminal)
-        kind = row.kind if row.part_index is None else f"└ {row.kind}"
-        sign = f"{SIGNS['incomplete'][0]} " if row.status == "incomplete" else ""
-        bars.add_row(row.place, Text(kind, hue), Text(bar(row, timeline.events), hue), Text(sign + row.label))
-    sign, hue = SIGNS.get(timeline.ending.status if timeline.ending else "", ("…", "bright_black"))
-    warnings = [Text(f"! {escaped(warning)}", style("yellow")) for warning in timeline.warnings]
-    return Group(
-        Text(heading(timeline), style("bold"), no_wrap=True, overflow="ellipsis"),
-        bars,
-        *warnings,
-        Text(f"{sign} {ending(timeline)}", style(hue)),
-    )
-
-
-def bar(row: Row, events: int, width: int = BAR_WIDTH) -> str:
-    """Return the bar of `row` in `width` columns that stand for `events` events; it is never empty."""
-    start = row.first * width // max(events, 1)
-    end = -(-(row.last + 1) * width // max(events, 1))
-    return " " * start + ("█" if row.part_index is None else "▄") * max(end - start, 1)
-
-
-# --- SVG and HTML --------------------------------------------------------------------------------------------------
-
-_WIDTH, _LINE, _BARS_FROM, _BARS, _LABEL_FROM, _LABEL = 960, 24, 210, 330, 556, 48
-
-
-def _rules(ground: str) -> Iterator[str]:
-    """Yield the CSS rules of all kinds, for a "light" or a "dark" ground."""
-    for kind, colour in (("other", GREY), *COLOURS.items()):
-        yield f".antiphon .{kind}{{fill:{colour.dark if ground == 'dark' else colour.light}}}"
-
-
-_SVG_STYLE = (
-    ".antiphon{font:13px ui-monospace,monospace}.antiphon text{fill:#1f2328}"
-    + "".join(_rules("light"))
-    + "@media(prefers-color-scheme:dark){.antiphon text{fill:#e6edf3}"
-    + "".join(_rules("dark"))
-    + "}"
-)
-_PAGE_STYLE = (
-    ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;"
-    "padding:0 1rem;color:#1f2328;background:#fff}svg{width:100%;height:auto}table{border-collapse:collapse;width:100%}"
-    "th,td{text-align:left;vertical-align:top;padding:.2rem .6rem;border-bottom:1px solid #8884;"
-    "overflow-wrap:anywhere}@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}}"
-)
-
-
-def render_svg(timeline: Timeline) -> str:
-    """Return the picture as one `<svg>` element: no scripts, nothing from elsewhere, light and dark."""
-    rows = timeline.rows
-    height = _LINE * (len(rows) + 2) + 8
-    about = escape(f"{heading(timeline)}; {ending(timeline)}")
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="antiphon" role="img" aria-label="{about}"'
-        f' viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">',
-        f"<style>{_SVG_STYLE}</style>",
-        f'<text x="8" y="{_LINE - 6}" font-weight="bold">{escape(heading(timeline))}</text>',
-        *(_svg_row(row, timeline.events, _LINE * (at + 1)) for at, row in enumerate(rows)),
-        f'<text x="8" y="{height - 14}">{escape(_cut(ending(timeline), 110))}</text>',
-        "</svg>",
-    ]
-    return "\n".join(lines)
-
-
-def _svg_row(row: Row, events: int, top: int) -> str:
-    scale = _BARS / max(events, 1)
-    kind = row.kind if row.kind in COLOURS else "other"
-    indent, thickness = (8, 14) if row.part_index is None else (24, 8)
-    y = top + (_LINE - thickness) / 2
-    return (
-        f"<g><title>{escape(describe(row))}</title>"
-        f'<text x="{indent}" y="{top + 17}">{row.place} {escape(_cut(row.kind, 20))}</text>'
-        f'<rect class="{kind}" rx="2" x="{_BARS_FROM + row.first * scale:.1f}" y="{y:g}"'
-        f' width="{max((row.last + 1 - row.first) * scale, 1):.1f}" height="{thickness}"/>'
-        f'<text x="{_LABEL_FROM}" y="{top + 17}">{escape(_cut(row.label, _LABEL))}</text></g>'
-    )
-
-
 def describe(row: Row) -> str:
     """Return all that a row shows, in words."""
     what = f"item {row.place}" if row.part_index is None else f"part {row.place}"
     told = f": {row.label}" if row.label else ""
     return f"{what}, {row.kind}, events {row.first} to {row.last}, {row.status}{told}"
-
-
-def render_html(timeline: Timeline) -> str:
-    """Return a page of HTML: the picture, and the same as a table. Nothing in it comes from elsewhere."""
-    title = escape(heading(timeline))
-    warnings = "".join(f"<li>{escape(escaped(warning))}</li>" for warning in timeline.warnings)
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("place", "kind", "events", "status", "content"))
-    return "\n".join(
-        (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}</title><style>{_PAGE_STYLE}</style></head><body><main>",
-            f"<h1>{title}</h1><p>{escape(ending(timeline))}</p>",
-            render_svg(timeline),
-            f"<h2>Warnings</h2><ul>{warnings}</ul>" if warnings else "",
-            f"<h2>Items and parts</h2><table><thead><tr>{head}</tr></thead><tbody>",
-            *map(_html_row, timeline.rows),
-            "</tbody></table></main></body></html>",
-        )
-    )
-
-
-def _html_row(row: Row) -> str:
-    cells = (row.place, row.kind, f"{row.first}–{row.last}", row.status, row.label)
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"

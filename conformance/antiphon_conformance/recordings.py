@@ -1,0 +1,112 @@
+"""Recordings as a subject: event streams in files, judged without expectations.
+
+A folder holds one stream a file: JSON lines, a JSON list, or server-sent events. The chunks that `NAME.jsonl` was made
+of may lie beside it, in `NAME.chunks.jsonl` (or .sse, .json); the rules that need chunks run where they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from antiphon.errors import BadInput
+
+from . import SUITE_VERSION
+from .baseline import excused, stale
+from .case import cases_hash
+from .judge import check
+from .report import Level, Report
+from .results import Outcome, Run, Subject, SuiteReport
+from .running import Settings, scored
+
+SUFFIXES = (".jsonl", ".json", ".sse", ".txt")
+MOST_BYTES = 64 * 1024 * 1024  # of one file
+
+
+def check_recordings(
+    path: Path, settings: Settings | None = None, *, on_run: Callable[[Run], None] | None = None
+) -> SuiteReport:
+    """Return what the rules say about the streams in a folder, or in one file. Raises BadInput where there is none."""
+    from antiphon import __version__
+
+    settings = settings or Settings()
+    files = _files(path)
+    runs: list[Run] = []
+    for name, file in files:
+        runs.append(_run(name, file, settings))
+        if on_run is not None:
+            on_run(runs[-1])
+    broken = [(run.case, [one.code for one in run.findings]) for run in runs if run.outcome is not Outcome.ERROR]
+    return SuiteReport(
+        Subject(str(path), "recording"),
+        tuple(runs),
+        settings.requirements or SUITE_VERSION,
+        __version__,
+        cases_hash(()),
+        stale=stale(settings.baseline, broken, all_ran=settings.all_ran),
+        strict=settings.strict,
+    )
+
+
+def _files(path: Path) -> list[tuple[str, Path]]:
+    """Return the names and files of the streams of events."""
+    if path.is_file():
+        return [(path.stem, path)]
+    if not path.is_dir():
+        raise BadInput(f"{path} is neither a folder nor a file")
+    found = sorted(one for one in path.rglob("*") if one.suffix in SUFFIXES and one.is_file())
+    events = [(str(one.relative_to(path).with_suffix("")), one) for one in found if ".chunks" not in one.suffixes]
+    if not events:
+        raise BadInput(f"{path} holds no stream of events: files end with {', '.join(SUFFIXES)}")
+    return events
+
+
+def _run(name: str, file: Path, settings: Settings) -> Run:
+    base = Run(name, file.name, Outcome.PASS)
+    try:
+        events, _ = _read(file)
+        chunks, done = _chunks_of(file)
+    except (BadInput, OSError, MemoryError) as problem:
+        return replace(base, outcome=Outcome.ERROR, reason=str(problem))
+    if any(isinstance(event, dict) and "choices" in event for event in events[:1]):
+        return replace(base, outcome=Outcome.ERROR, reason="it holds chunks, not events: convert them first")
+    return _judged(base, check(events, chunks=chunks, done=done), settings, chunks or ())
+
+
+def _judged(base: Run, report: Report, settings: Settings, chunks: Sequence[Any]) -> Run:
+    findings, new = scored(report.findings, settings)
+    expected = excused(settings.baseline, base.case, {one.code for one in findings})
+    levels = (Level.MUST, Level.SHOULD) if settings.strict else (Level.MUST,)
+    failing = any(one.level in levels and one.code not in expected for one in findings)
+    outcome = Outcome.FAIL if failing else Outcome.EXPECTED if expected else Outcome.PASS
+    return replace(
+        base,
+        outcome=outcome,
+        findings=findings,
+        ran=report.ran,
+        expected=expected,
+        new=new,
+        chunks=chunks,
+        events=report.events,
+    )
+
+
+def _read(file: Path) -> tuple[list[Any], bool]:
+    from .commands.reading import read
+
+    size = file.stat().st_size
+    if size > MOST_BYTES:
+        raise BadInput(f"{file.name} has {size} bytes, of which at most {MOST_BYTES} are read")
+    reading = read(str(file))
+    return reading.values, reading.done
+
+
+def _chunks_of(file: Path) -> tuple[list[Any] | None, bool | None]:
+    """Return the chunks that lie beside a stream of events, and whether `[DONE]` ends them; None where none do."""
+    for suffix in SUFFIXES:
+        beside = file.with_name(f"{file.stem}.chunks{suffix}")
+        if beside.is_file():
+            return _read(beside)
+    return None, None

@@ -1,0 +1,188 @@
+"""`antiphon serve`: the gateway, `/v1/responses` over any chat backend."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from antiphon.errors import BadInput, ExtraMissing
+
+if TYPE_CHECKING:
+    from antiphon.gateway import GatewayConfig
+
+SECTION_BACKEND, SECTION_SAFETY = "The backend", "Safety"
+
+
+def serve(
+    backend: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]URL|KIND",
+            help="A chat backend: its URL, or an installed kind. Several need names. Without it: the replay backend.",
+            rich_help_panel=SECTION_BACKEND,
+        ),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="What is odd about the backend: vllm, ollama, …", rich_help_panel=SECTION_BACKEND)
+    ] = None,
+    backend_key_env: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VARIABLE", help="The environment variable with the backend's key.", rich_help_panel=SECTION_BACKEND
+        ),
+    ] = None,
+    pass_key: Annotated[
+        bool,
+        typer.Option("--pass-key", help="Send each caller's own key to the backend.", rich_help_panel=SECTION_BACKEND),
+    ] = False,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=MODEL",
+            help="An alias: what callers say, and the model that is meant.",
+            rich_help_panel=SECTION_BACKEND,
+        ),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help="A TOML file; options count before it.")] = None,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
+    workers: Annotated[int, typer.Option(min=1, help="How many processes; all use one store.")] = 1,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where responses are kept: a database, 'memory' or 'none'.")
+    ] = None,
+    api_key: Annotated[
+        list[str] | None,
+        typer.Option(help="A key that callers must send.", envvar="ANTIPHON_API_KEY", rich_help_panel=SECTION_SAFETY),
+    ] = None,
+    api_key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keys, one a line.", rich_help_panel=SECTION_SAFETY)
+    ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option("--insecure", help="Listen beyond this machine without keys.", rich_help_panel=SECTION_SAFETY),
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse what cannot be carried to the backend.")] = False,
+    page: Annotated[
+        bool | None, typer.Option(help="Show recent streams as pictures at /; usual on loopback.", show_default=False)
+    ] = None,
+    content: Annotated[bool, typer.Option("--content", help="Show in them what was said, too.")] = False,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log each request's path and status.")] = False,
+) -> None:
+    """Serve the Responses API over a Chat Completions backend.
+
+    Alone it serves the embedded replay backend, which needs no model, no key and no network.
+    """
+    given = _backends(backend or [], profile, backend_key_env, pass_key)
+    options: dict[str, Any] = {
+        "backends": given or None,
+        "aliases": dict(_pair(one, "--model") for one in model or []) or None,
+        "store": {"url": store} if store else None,
+        "api_keys": api_key or None,
+        "api_key_file": str(api_key_file) if api_key_file else None,
+        "strict": strict or None,
+        "page": _page(page, content),
+    }
+    told = {name: value for name, value in options.items() if value is not None}
+    _run(config, told, host, port, workers, insecure=insecure, access_log=access_log)
+
+
+def _run(
+    path: Path | None,
+    options: Mapping[str, Any],
+    host: str,
+    port: int,
+    workers: int,
+    *,
+    insecure: bool,
+    access_log: bool,
+) -> None:
+    try:
+        import uvicorn
+
+        from antiphon.gateway import process
+    except ImportError as problem:
+        raise ExtraMissing(
+            f"the gateway needs {problem.name}: install antiphon with its extra 'gateway'", extra="gateway"
+        ) from None
+    settings = process.served_config(path, options, host, insecure=insecure)
+    app = process.served_app(settings)  # a fault in the settings shows here, before anything listens
+    where = (
+        {"uds": host.removeprefix("unix:")} if host.startswith("unix:") else {"host": host, "port": port or _free(host)}
+    )
+    typer.echo(_greeting(settings, where, workers))
+    common: dict[str, Any] = {
+        **where,
+        "log_level": "info" if access_log else "warning",
+        "access_log": access_log,
+        "server_header": False,
+        "timeout_graceful_shutdown": int(settings.limits.drain) + process.AFTER_DRAINING,
+    }
+    if workers == 1:
+        uvicorn.run(app, **common)
+        return
+    spec = {"path": str(path.resolve()) if path else None, "options": options, "host": host, "insecure": insecure}
+    os.environ[process.SPEC] = json.dumps(spec)
+    uvicorn.run("antiphon.gateway.process:worker_app", factory=True, workers=workers, **common)
+
+
+def _backends(given: list[str], profile: str | None, key_env: str | None, pass_key: bool) -> dict[str, dict[str, Any]]:
+    """Return the backends as the configuration has them; what is said of them counts for all."""
+    said = {"profile": profile, "api_key_env": key_env, "pass_caller_key": pass_key or None}
+    told = {name: value for name, value in said.items() if value is not None}
+    if told and not given:
+        raise BadInput("--profile, --backend-key-env and --pass-key are about a --backend, and none was given")
+    made: dict[str, dict[str, Any]] = {}
+    for one in given:
+        name, equals, target = one.partition("=")
+        if not equals or "://" in name:
+            name, target = "backend", one
+        if name in made:
+            raise BadInput(f"--backend {one}: there is one called {name!r} already; write NAME={target}")
+        made[name] = {"url": target, **told} if "://" in target else {"kind": target, **told}
+    return made
+
+
+def _page(enabled: bool | None, content: bool) -> dict[str, Any] | None:
+    said = {"enabled": enabled, "content": content or None}
+    return {name: value for name, value in said.items() if value is not None} or None
+
+
+def _pair(given: str, option: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not (name and equals and value):
+        raise BadInput(f"{option} {given}: NAME=MODEL is expected")
+    return name, value
+
+
+def _free(host: str) -> int:
+    import socket
+
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as one:
+        one.bind((host, 0))
+        return int(one.getsockname()[1])
+
+
+def _greeting(settings: GatewayConfig, where: Mapping[str, Any], workers: int) -> str:
+    """Return what is shown at the start: where it listens, what it serves, and a request to try."""
+    names = ", ".join(f"{name} ({one.url or one.kind})" for name, one in settings.named_backends().items())
+    if "uds" in where:
+        base, unix = "http://localhost", f"--unix-socket {where['uds']} "
+    else:
+        host = f"[{where['host']}]" if ":" in where["host"] else where["host"]
+        base, unix = f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{where['port']}", ""
+    key = ' -H "Authorization: Bearer $ANTIPHON_API_KEY"' if settings.api_keys or settings.api_key_file else ""
+    model = "replay/reasoning" if not settings.backends else "MODEL"
+    body = json.dumps({"model": model, "input": "What is an antiphon?", "stream": True})
+    lines = [
+        f"antiphon serves {base}/v1 over {names}{f', with {workers} processes' if workers > 1 else ''}. Try:",
+        "",
+        f"  curl -N {unix}{base}/v1/responses{key} -H 'Content-Type: application/json' \\",
+        f"    -d '{body}'",
+        "",
+    ]
+    return "\n".join(lines)

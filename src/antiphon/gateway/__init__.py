@@ -1,0 +1,26 @@
+"""The gateway: `/v1/responses` over any Chat Completions backend.
+
+    request -> Maker -> Exchange -> Answer -> events | response
+                 |                     |
+              history <--- store <-----+
+
+`create_app(config)` is the ASGI app; `antiphon serve` runs it.
+"""
+
+from __future__ import annotations
+
+from .app import create_app
+from .config import BackendConfig, GatewayConfig, Limits, PageConfig, RetryConfig, StoreConfig, load_config
+from .gateway import Gateway
+
+__all__ = [
+    "BackendConfig",
+    "Gateway",
+    "GatewayConfig",
+    "Limits",
+    "PageConfig",
+    "RetryConfig",
+    "StoreConfig",
+    "create_app",
+    "load_config",
+]

@@ -1,0 +1,221 @@
+"""What the gateway is told: backends, routing, keys, limits, the store. From TOML, the environment, and options.
+
+What comes later counts more: defaults, the TOML file, environment variables (`ANTIPHON_STORE__URL=…`), options.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from antiphon.errors import BadInput
+
+MEMORY = "memory"  # a store that ends with the process
+NO_STORE = "none"
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BackendConfig(_Part):
+    """One backend. `kind`: "http", "openai_sdk", "litellm", "any_llm", "replay", or another one that is installed.
+
+    `models`: the names that it answers to, with `*`; none: it is asked for all that no other has. `pass_caller_key`:
+    the key that a caller sends goes to the backend instead of ours. `options`: what else the kind is made with.
+    """
+
+    kind: str = "http"
+    url: str | None = None
+    api_key: SecretStr | None = None
+    api_key_env: str | None = None
+    api_key_file: Path | None = None
+    profile: str | None = None
+    models: tuple[str, ...] = ()
+    headers: dict[str, str] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    reasoning: Literal["summary", "text"] = "summary"
+    pass_caller_key: bool = False
+
+
+class Limits(_Part):
+    """How much a caller may ask for. Times are seconds; None is without limit.
+
+    `body_bytes`: of a request, unpacked; `body_seconds`: until it is there. `streams`: responses that are made at the same time. `connect`, `first_byte`,
+    `idle`, `total`: what a backend may take; `drain`: what streams may when the process is told to end. `events`: of one response. `keep_alive`: silence after which a comment is
+    sent, and after which a stream begins although the backend has said nothing. `buffer_bytes`: what a slow reader may
+    be behind before the backend is no longer read. `history_items`: of a conversation that goes on.
+    """
+
+    body_bytes: int = Field(default=64 * 1024 * 1024, gt=0)
+    body_seconds: Seconds = 60.0
+    streams: int = Field(default=1000, gt=0)
+    connect: Seconds | None = 10.0
+    first_byte: Seconds | None = 600.0
+    idle: Seconds | None = 300.0
+    total: Seconds | None = 3600.0
+    events: int = Field(default=1_000_000, gt=0)
+    keep_alive: Seconds = 15.0
+    buffer_bytes: int = Field(default=64 * 1024, gt=0)
+    history_items: int = Field(default=10_000, gt=0)
+    drain: Seconds = 30.0
+
+
+class RetryConfig(_Part):
+    """When a request is sent again, before any of its events was handed out: how often, and the longest wait."""
+
+    attempts: int = Field(default=2, ge=0)
+    longest_wait: float = Field(default=5.0, ge=0)
+
+
+class StoreConfig(_Part):
+    """Where finished responses are kept. `url`: an SQLAlchemy URL, "memory", or "none".
+
+    `keep_seconds`: after which they are deleted, unless a later one builds on them. `most_responses`: beyond which the
+    oldest are; in memory never more than a thousand. `timeout`: of one operation.
+    """
+
+    url: str = MEMORY
+    keep_seconds: Seconds = 30 * 24 * 3600.0
+    most_responses: int = Field(default=100_000, gt=0)
+    timeout: Seconds = 5.0
+    clean_every: Seconds = 600.0
+
+
+class PageConfig(_Part):
+    """The page at `/`: off, or the recent streams as pictures; `content`: with what was said in them."""
+
+    enabled: bool = False
+    content: bool = False
+    streams: int = Field(default=20, gt=0)
+
+
+class GatewayConfig(_Part):
+    """All that the gateway is told. Without a backend it serves the embedded replay backend.
+
+    `aliases`: a model name that callers use -> `backend/model`, or a model. `default_model`: for requests that name
+    none. `api_keys`: those that callers may use; none: everybody may call. `strict`: what cannot be carried to the
+    backend is refused instead of being warned of. `hosts`: the names by which the gateway may be called, `*` for all.
+    """
+
+    backends: dict[str, BackendConfig] = Field(default_factory=dict)
+    default_backend: str | None = None
+    default_model: str | None = None
+    aliases: dict[str, str] = Field(default_factory=dict)
+    api_keys: tuple[SecretStr, ...] = ()
+    api_key_file: Path | None = None
+    hosts: tuple[str, ...] = ("*",)
+    strict: bool = False
+    done_marker: bool = False
+    limits: Limits = Limits()
+    retry: RetryConfig = RetryConfig()
+    store: StoreConfig = StoreConfig()
+    page: PageConfig = PageConfig()
+
+    def named_backends(self) -> dict[str, BackendConfig]:
+        """Return the backends by name: the replay backend where none is configured."""
+        return self.backends or {"replay": BackendConfig(kind="replay")}
+
+
+def make_config(given: GatewayConfig | Mapping[str, Any] | None = None) -> GatewayConfig:
+    """Return the configuration that `given` describes. Raises BadInput, which names each setting that is wrong."""
+    if isinstance(given, GatewayConfig):
+        return given
+    try:
+        return GatewayConfig.model_validate(dict(given or {}))
+    except ValidationError as problem:
+        raise BadInput(_told(problem)) from None
+
+
+def load_config(path: str | Path | None = None, options: Mapping[str, Any] | None = None) -> GatewayConfig:
+    """Return the configuration in the TOML file at `path`, the environment and `options`.
+
+    Raises BadInput where the file cannot be read or a setting is wrong.
+    """
+    held = _read(Path(path)) if path is not None else {}
+    try:
+        settings = _settings(held)(**(options or {}))
+        return GatewayConfig.model_validate(settings.model_dump(exclude_unset=True))
+    except ValidationError as problem:
+        raise BadInput(_told(problem)) from None
+
+
+def secret_of(config: BackendConfig, name: str) -> str | None:
+    """Return the key of a backend: given, in a file, or in an environment variable. Raises BadInput without it."""
+    if config.api_key is not None:
+        return config.api_key.get_secret_value()
+    if config.api_key_file is not None:
+        return read_text(config.api_key_file, f"backends.{name}.api_key_file").strip()
+    if config.api_key_env is not None:
+        key = os.environ.get(config.api_key_env)
+        if not key:
+            raise BadInput(f"backends.{name}.api_key_env: the environment has no {config.api_key_env}")
+        return key
+    return None
+
+
+def read_text(path: Path, setting: str) -> str:
+    """Return what is in the file that `setting` names. Raises BadInput where it cannot be read."""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise BadInput(f"{setting}: {path} cannot be read: {problem}") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_text(path, "the configuration"))
+    except tomllib.TOMLDecodeError as problem:
+        raise BadInput(f"the configuration {path} is no TOML: {problem}") from None
+
+
+def _settings(held: Mapping[str, Any]) -> type[BaseSettings]:
+    """Return the settings class that reads `held` below the environment."""
+
+    class Settings(BaseSettings, GatewayConfig):  # pyright: ignore[reportIncompatibleVariableOverride]  # it is set here
+        model_config = SettingsConfigDict(
+            env_prefix="ANTIPHON_",
+            env_nested_delimiter="__",
+            extra="forbid",
+            frozen=True,
+        )
+
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return init_settings, env_settings, _File(settings_cls, held)
+
+    return Settings
+
+
+class _File(PydanticBaseSettingsSource):
+    """The TOML file as a source of settings."""
+
+    def __init__(self, settings_cls: type[BaseSettings], held: Mapping[str, Any]) -> None:
+        super().__init__(settings_cls)
+        self._held = dict(held)
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        return self._held.get(field_name), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        return self._held
+
+
+def _told(problem: ValidationError) -> str:
+    """Return what is wrong, setting by setting, without the values: they may be keys."""
+    told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problem.errors(include_input=False)]
+    return "the configuration of the gateway: " + "; ".join(told)

@@ -1,0 +1,144 @@
+"""What a request goes on from: a stored response, a conversation, items that it refers to by their ids."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import ApiError, invalid
+from .store import Json, Store
+
+# type of an item -> how ids of such items begin; all others begin as messages do
+_PREFIXES = {
+    "function_call": "fc_",
+    "function_call_output": "fco_",
+    "custom_tool_call": "ctc_",
+    "custom_tool_call_output": "ctco_",
+    "reasoning": "rs_",
+}
+_REFERENCE = frozenset({"type", "id"})
+CONTINUED = frozenset({"completed", "incomplete"})
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The items of a request. `before`: those that it goes on from. `own`: its own, each with an id and a type."""
+
+    own: list[Json]
+    before: list[Json] = field(default_factory=list[Json])
+    previous_id: str | None = None
+    conversation_id: str | None = None
+
+
+def new_id(prefix: str) -> str:
+    """Return an id that begins with `prefix`, unique over all processes."""
+    return prefix + os.urandom(24).hex()
+
+
+async def history_of(params: Mapping[str, Any], store: Store | None, owner: str, most: int) -> History:
+    """Return the items of a request. Raises ApiError where it goes on from what is not there."""
+    own = normalized(params.get("input"))
+    previous, conversation = params.get("previous_response_id"), _conversation_id(params.get("conversation"))
+    if previous is not None and conversation is not None:
+        raise invalid("previous_response_id", "'previous_response_id' and 'conversation' exclude each other")
+    own = await _resolved(own, store, owner)
+    if previous is not None:
+        return History(own, await _chained(previous, store, owner, most), previous_id=previous)
+    if conversation is not None:
+        return History(own, await _conversed(conversation, store, owner, most), conversation_id=conversation)
+    return History(own)
+
+
+def normalized(given: Any) -> list[Json]:
+    """Return input as items, each with a type and an id; references stay as they are."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        given = [{"role": "user", "content": [{"type": "input_text", "text": given}]}]
+    return [_identified(one) for one in given]
+
+
+def _identified(one: Json) -> Json:
+    if _reference(one) is not None:
+        return one
+    kind = one.get("type") or ("message" if "role" in one else None)
+    made: Json = {**one} if kind is None else {**one, "type": kind}
+    if not isinstance(made.get("id"), str) or not made["id"]:
+        made["id"] = new_id(_PREFIXES.get(str(kind), "msg_"))
+    return made
+
+
+def _reference(one: Json) -> str | None:
+    """Return the id that an item refers to. The type may be left out. Source: `ItemReference` of openai 3.57."""
+    is_one = one.get("type") == "item_reference" or (one.get("type") is None and "id" in one and set(one) <= _REFERENCE)
+    return str(one.get("id", "")) if is_one else None
+
+
+async def _resolved(items: list[Json], store: Store | None, owner: str) -> list[Json]:
+    wanted = {number: name for number, one in enumerate(items) if (name := _reference(one)) is not None}
+    if not wanted:
+        return items
+    found = await store.items(wanted.values(), owner) if store is not None else {}
+    for number, name in wanted.items():
+        if name not in found:
+            why = "is not stored here" if store is not None else "cannot be looked up: this gateway stores nothing"
+            raise invalid(
+                f"input[{number}]", f"the item_reference {name[:128]!r} {why}; send the item itself", "item_not_found"
+            )
+    return [found[wanted[number]] if number in wanted else one for number, one in enumerate(items)]
+
+
+async def _chained(previous: str, store: Store | None, owner: str, most: int) -> list[Json]:
+    chain = await store.chain(previous, owner, most) if store is not None else None
+    if chain is None or any(one.response.get("status") not in CONTINUED for one in chain):
+        why = "not found" if store is not None else "not found: this gateway stores nothing"
+        raise ApiError(
+            400,
+            f"Previous response with id '{previous}' {why}.",
+            code="previous_response_not_found",
+            param="previous_response_id",
+        )
+    items: list[Json] = [item for one in chain for item in (*one.input, *one.response["output"])]
+    return _bounded(items, most, "previous_response_id")
+
+
+async def _conversed(conversation: str, store: Store | None, owner: str, most: int) -> list[Json]:
+    items = await store.conversation_items(conversation, owner, most + 1) if store is not None else None
+    if items is None:
+        raise ApiError(
+            404,
+            f"Conversation with id '{conversation}' not found.",
+            code="conversation_not_found",
+            param="conversation",
+        )
+    return _bounded(items, most, "conversation")
+
+
+def _bounded(items: list[Json], most: int, param: str) -> list[Json]:
+    if len(items) > most:
+        raise invalid(param, f"the history has more than {most} items: begin a new one, with what counts of it")
+    return items
+
+
+def _conversation_id(given: Any) -> str | None:
+    if isinstance(given, Mapping):
+        return str(given["id"])  # pyright: ignore[reportUnknownArgumentType]
+    return None if given is None else str(given)
+
+
+def page_of(items: Iterable[Json], *, limit: int, after: str | None, ascending: bool) -> Json:
+    """Return a part of a list as the API pages it: at most `limit` items after the one with the id `after`.
+
+    Raises ApiError where there is no such item.
+    """
+    ordered = list(items) if ascending else list(items)[::-1]
+    if after is not None:
+        places = [number for number, one in enumerate(ordered) if one.get("id") == after]
+        if not places:
+            raise invalid("after", f"there is no item with id '{after}' here")
+        ordered = ordered[places[0] + 1 :]
+    data = ordered[:limit]
+    ends = {"first_id": data[0]["id"] if data else None, "last_id": data[-1]["id"] if data else None}
+    return {"object": "list", "data": data, **ends, "has_more": len(ordered) > limit}

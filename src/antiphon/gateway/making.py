@@ -1,0 +1,121 @@
+"""A create request, from its body to an answer that can be begun: checked, routed, with its history, converted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from antiphon.models.exchange import Exchange
+from antiphon.request import Change
+from antiphon.request.report import REFUSED
+
+from .config import GatewayConfig
+from .errors import ApiError, StoreUnavailable, invalid
+from .history import History, history_of
+from .keys import Caller
+from .router import Named, Router
+from .schema import CREATE, check
+from .store import Store
+
+# Of client libraries, and not of the API: a caller must not reach the backend's headers and body by them.
+UNTOLD = frozenset({"extra_headers", "extra_query", "extra_body", "timeout"})
+# What the gateway does itself, so that no backend is told.
+OURS = frozenset({"previous_response_id", "conversation", "store", "background"})
+MOST_WARNINGS = 10  # headers of one answer
+_LONGEST_WARNING = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """A response that is about to be made. `keeps`: it is to be stored. `notes`: what is not done as it was asked."""
+
+    exchange: Exchange
+    named: Named
+    history: History
+    keeps: bool
+    streams: bool
+    notes: tuple[str, ...]
+
+
+class Maker:
+    """Makes requests ready to be sent. Nothing reaches a backend here, and all that is wrong raises."""
+
+    def __init__(self, config: GatewayConfig, router: Router, store: Store | None) -> None:
+        self._config, self._router, self._store = config, router, store
+
+    async def make(self, body: Mapping[str, Any], caller: Caller) -> Making:
+        """Return what is to be done for a create request. Raises ApiError and BadRequest, which name the parameter."""
+        params = {name: value for name, value in body.items() if name not in UNTOLD}
+        notes = [f"{name}: ignored: it is of the client library" for name in body if name in UNTOLD]
+        if self._config.default_model is not None and params.get("model") is None:
+            params["model"] = self._config.default_model
+        _check(params)
+        named, model = self._router.find(params["model"])
+        keeps = await self._keeps(params, notes)
+        history = await history_of(params, self._store, caller.owner, self._config.limits.history_items)
+        streams = bool(params.get("stream"))
+        if params.get("background"):
+            notes.append("background: dropped: responses are made in the foreground alone")
+        told = {name: value for name, value in params.items() if name not in OURS}
+        headers = {"Authorization": f"Bearer {caller.key}"} if named.config.pass_caller_key and caller.key else None
+        exchange = model.exchange({**told, "input": [*history.before, *history.own]}, stream=streams, headers=headers)
+        exchange.echo = {**params, "store": keeps, "background": False}
+        notes += [_told(change) for change in exchange.chat.report if change.kind in REFUSED]
+        return Making(exchange, named, history, keeps, streams, tuple(notes))
+
+    async def _keeps(self, params: Mapping[str, Any], notes: list[str]) -> bool:
+        """Return whether the response is to be stored: as it is asked for, and by default where that can be done."""
+        asked = params.get("store")
+        if asked is False:
+            return False
+        if self._store is None:
+            if asked:
+                notes.append("store: dropped: this gateway stores nothing")
+            return False
+        try:
+            await self._store.ready()
+        except StoreUnavailable:
+            if asked:
+                raise
+            notes.append("store: dropped: the store cannot be used now")
+            return False
+        return True
+
+
+def _check(params: Mapping[str, Any]) -> None:
+    goes_on = params.get("previous_response_id") is not None or params.get("conversation") is not None
+    check(params, CREATE, ("model",) if goes_on else ("model", "input"))
+    for name in params:
+        if not name.isprintable() or len(name) > 128:
+            raise invalid(repr(name[:64]), "a parameter has a name that is none")
+    if not str(params.get("model", "")).isprintable():  # it goes into logs
+        raise invalid("model", "Invalid value for 'model': it holds characters that cannot be shown.")
+
+
+def _told(change: Change) -> str:
+    return str(change)
+
+
+def warning_headers(notes: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
+    """Return the `Warning` headers for what was not done as it was asked. Source: RFC 9111, section 5.5, code 299."""
+    shown = list(notes[:MOST_WARNINGS])
+    if len(notes) > MOST_WARNINGS:
+        shown[-1] = f"and {len(notes) - MOST_WARNINGS + 1} more"
+    return [(b"warning", f'299 antiphon "{_quoted(note)}"'.encode()) for note in shown]
+
+
+def _quoted(note: str) -> str:
+    """Return a text as a quoted string may hold it: printable ASCII."""
+    plain = "".join(one if " " <= one <= "~" else "?" for one in note[:_LONGEST_WARNING])
+    return plain.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def overloaded(most: int) -> ApiError:
+    """Return the error for a response that has no place."""
+    return ApiError(
+        503,
+        f"{most} responses are being made, and no more are allowed",
+        code="server_overloaded",
+        headers={"Retry-After": "1"},
+    )

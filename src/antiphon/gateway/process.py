@@ -1,0 +1,123 @@
+"""The gateway as a process of its own: where it may listen, how its workers get their configuration, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from starlette.applications import Starlette
+
+from antiphon.errors import BadInput
+
+from .app import create_app
+from .config import GatewayConfig, load_config
+from .gateway import Gateway
+
+SPEC = "ANTIPHON_SERVE_SPEC"  # the environment variable by which workers are told what to serve
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "::1")
+AFTER_DRAINING = 5  # seconds in which the last events of ended responses go out
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a server that listens on `host` is reached from this machine alone."""
+    if host.startswith("unix:"):
+        return True
+    try:
+        found = {str(one[4][0]) for one in socket.getaddrinfo(host or "0.0.0.0", None)}
+    except OSError:
+        return False
+    return bool(found) and all(ipaddress.ip_address(one.partition("%")[0]).is_loopback for one in found)
+
+
+def check_binding(config: GatewayConfig, host: str, *, insecure: bool) -> None:
+    """Raise BadInput where everybody who reaches `host` could use the backends."""
+    guarded = bool(config.api_keys) or config.api_key_file is not None
+    if guarded or insecure or is_loopback(host):
+        return
+    raise BadInput(
+        f"--host {host}: others could use the backends. Give --api-key or --api-key-file, or --insecure if "
+        "something else keeps them out"
+    )
+
+
+def state_store() -> str:
+    """Return the URL of the embedded database: a file in the user's folder of program state, which is made."""
+    base = (
+        os.environ.get("STATE_DIRECTORY") or os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    )
+    folder = Path(base.partition(":")[0])
+    folder = folder if os.environ.get("STATE_DIRECTORY") else folder / "antiphon"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as problem:
+        raise BadInput(
+            f"the store's folder {folder} cannot be made ({problem.strerror}): name a database with --store, or none with --store none"
+        ) from None
+    return f"sqlite+aiosqlite:///{folder / 'gateway.db'}"
+
+
+def served_config(path: Path | None, options: Mapping[str, Any], host: str, *, insecure: bool) -> GatewayConfig:
+    """Return the configuration of a process: with the embedded database where no store was named, and guarded; on
+    loopback with the page, unless it is switched off.
+
+    Without keys, on loopback, it answers to this machine's own names alone: a web page that the user looks at could
+    reach it by a name of its own otherwise.
+    """
+    config = load_config(path, options)
+    check_binding(config, host, insecure=insecure)
+    changes: dict[str, Any] = {}
+    if "url" not in config.store.model_fields_set:
+        changes["store"] = config.store.model_copy(update={"url": state_store()})
+    if "enabled" not in config.page.model_fields_set and is_loopback(host):
+        changes["page"] = config.page.model_copy(update={"enabled": True})
+    if "hosts" not in config.model_fields_set and not config.api_keys and config.api_key_file is None and not insecure:
+        changes["hosts"] = LOOPBACK_HOSTS
+    return config.model_copy(update=changes)
+
+
+def served_app(config: GatewayConfig) -> Starlette:
+    """Return the app of a process: told to end, it takes no more requests, and lets streams finish for a while."""
+    app = create_app(config)
+    inner = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(one: Starlette) -> AsyncGenerator[Any]:
+        async with inner(one) as state:
+            with_signals(app.state.gateway)
+            yield state
+
+    app.router.lifespan_context = lifespan
+    return app
+
+
+def worker_app() -> Starlette:
+    """Return the app of one worker, as the environment says."""
+    held = json.loads(os.environ[SPEC])
+    path = Path(held["path"]) if held["path"] else None
+    return served_app(served_config(path, held["options"], held["host"], insecure=held["insecure"]))
+
+
+def with_signals(gateway: Gateway) -> None:
+    """Let the gateway know of signals to end, before the server does what it does about them."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # Python tells no other thread
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.getsignal(number)
+
+        def told(signum: int, frame: FrameType | None, before: Any = before) -> None:
+            loop.call_soon_threadsafe(gateway.drain)
+            if callable(before):
+                before(signum, frame)
+
+        signal.signal(number, told)

@@ -1,0 +1,193 @@
+"""The routes of responses and models."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from .bodies import read_body
+from .errors import ApiError, StoreUnavailable, invalid, missing
+from .gateway import Gateway
+from .history import page_of
+from .keys import Caller
+from .making import warning_headers
+from .metrics import CONTENT_TYPE
+from .recorded import events_after
+from .serving import EventsResponse, JsonResponse, Leaving, StoredEvents
+from .store import Stored
+
+PAGE, LARGEST_PAGE = 20, 100
+
+
+class Routes:
+    """What each route does for a caller. They raise; `served` makes errors of that."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    # --- responses ---------------------------------------------------------------------------------------------
+
+    async def create(self, request: Request, caller: Caller) -> Response:
+        """Make a response: whole, or as events."""
+        gateway = self._gateway
+        gateway.take_place()  # before the body is read: it may be large, and slow to come
+        leaving: Leaving | None = None
+        streams = False
+        try:
+            body = await self._body(request)
+            leaving = Leaving(request.receive)
+            response = await leaving.unless(self._created(body, caller, leaving))
+            streams = isinstance(response, EventsResponse)
+            return response
+        finally:
+            if not streams:  # what streams gives its place back at its end
+                gateway.answers.give_back()
+                if leaving is not None:
+                    leaving.stop()
+
+    async def _body(self, request: Request) -> dict[str, Any]:
+        limits = self._gateway.config.limits
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                return await read_body(request.stream(), request.headers, limits.body_bytes)
+        except TimeoutError:
+            raise ApiError(408, f"the body took more than {limits.body_seconds:g} s", code="request_timeout") from None
+
+    async def _created(self, body: dict[str, Any], caller: Caller, leaving: Leaving) -> Response:
+        gateway = self._gateway
+        making = await gateway.maker.make(body, caller)
+        headers = warning_headers(making.notes)
+        if not making.streams:
+            response = JsonResponse(await gateway.whole(making, caller))
+            response.raw_headers += headers
+            return response
+        answer = gateway.answer(making, caller)
+        try:
+            await answer.begin()
+        except BaseException:
+            await gateway.let_go(answer, making)
+            raise
+        took = asyncio.get_running_loop().time() - answer.began
+        gateway.metrics.first_event.observe(took, backend=making.named.name)
+        return EventsResponse(gateway, answer, making, leaving, headers)
+
+    async def retrieve(self, request: Request, caller: Caller) -> Response:
+        """Return a response, or its events again."""
+        response_id = request.path_params["response_id"]
+        streams = _flag(request, "stream")
+        after = _number(request, "starting_after", -1, -1, 2**53)
+        running = self._gateway.answers.find(response_id, caller)
+        if running is not None:
+            if streams:
+                raise ApiError(
+                    400,
+                    "the response is still being made, for the client that asked for it",
+                    code="response_in_progress",
+                )
+            return JsonResponse(running.head)
+        stored = await self._stored(response_id, caller)
+        if not streams:
+            return JsonResponse(stored.response)
+        if stored.events is None:
+            raise invalid("stream", "the response was not streamed, so there are no events of it")
+        return StoredEvents(events_after(stored.events, after))
+
+    async def delete(self, request: Request, caller: Caller) -> Response:
+        """Delete a stored response."""
+        response_id = request.path_params["response_id"]
+        if not await self._gateway.needed_store().delete(response_id, caller.owner):
+            raise missing("Response", response_id)
+        return JsonResponse({"id": response_id, "object": "response", "deleted": True})
+
+    async def cancel(self, request: Request, caller: Caller) -> Response:
+        """Cancel a response that is being made by this process."""
+        response_id = request.path_params["response_id"]
+        running = self._gateway.answers.find(response_id, caller)
+        if running is not None:
+            return JsonResponse(self._gateway.answers.cancel(running))
+        stored = await self._stored(response_id, caller)
+        status = stored.response["status"]
+        raise ApiError(400, f"the response cannot be cancelled: it is {status}", code="response_not_cancellable")
+
+    async def input_items(self, request: Request, caller: Caller) -> Response:
+        """Return the items of the request that a response answers."""
+        stored = await self._stored(request.path_params["response_id"], caller)
+        return JsonResponse(paged(request, stored.input))
+
+    async def _stored(self, response_id: str, caller: Caller) -> Stored:
+        store = self._gateway.store
+        stored = None if store is None else await store.get(response_id, caller.owner)
+        if stored is None:
+            raise missing("Response", response_id)
+        return stored
+
+    # --- models ------------------------------------------------------------------------------------------------
+
+    async def models(self, request: Request, caller: Caller) -> Response:
+        """Return the models of all backends."""
+        return JsonResponse({"object": "list", "data": await self._gateway.router.models()})
+
+    async def model(self, request: Request, caller: Caller) -> Response:
+        """Return one model."""
+        name = request.path_params["model"]
+        found = next((one for one in await self._gateway.router.models() if one["id"] == name), None)
+        if found is None:
+            raise ApiError(404, f"The model '{name[:200]}' does not exist.", code="model_not_found", param="model")
+        return JsonResponse(found)
+
+    # --- the process -------------------------------------------------------------------------------------------
+
+    async def health(self, request: Request, caller: Caller) -> Response:
+        """Say that the process runs."""
+        return JsonResponse({"status": "ok"})
+
+    async def ready(self, request: Request, caller: Caller) -> Response:
+        """Say whether requests should come here: not while it ends. Without its store it still serves most of them."""
+        gateway = self._gateway
+        state = "none"
+        if gateway.store is not None:
+            try:
+                await gateway.store.ready()
+                state = "ok"
+            except StoreUnavailable:
+                state = "unavailable"
+        if gateway.draining:
+            return JsonResponse({"status": "draining", "store": state}, 503)
+        return JsonResponse({"status": "ready" if state != "unavailable" else "degraded", "store": state})
+
+    async def metrics(self, request: Request, caller: Caller) -> Response:
+        """Return what this process counted."""
+        text = self._gateway.metrics.text(len(self._gateway.answers))
+        return Response(text, headers={"content-type": CONTENT_TYPE})
+
+
+def paged(request: Request, items: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the page of `items` that the query asks for."""
+    order = request.query_params.get("order", "desc")
+    if order not in ("asc", "desc"):
+        raise invalid("order", f"order is {order[:20]!r}: it is 'asc' or 'desc'")
+    limit = _number(request, "limit", PAGE, 1, LARGEST_PAGE)
+    return page_of(items, limit=limit, after=request.query_params.get("after"), ascending=order == "asc")
+
+
+def _flag(request: Request, name: str) -> bool:
+    given = request.query_params.get(name, "false").lower()
+    if given not in ("true", "false", "1", "0", ""):
+        raise invalid(name, f"{name} is {given[:20]!r}: it is 'true' or 'false'")
+    return given in ("true", "1")
+
+
+def _number(request: Request, name: str, usual: int, least: int, most: int) -> int:
+    given = request.query_params.get(name)
+    if given is None:
+        return usual
+    try:
+        number = int(given[:20])
+    except ValueError:
+        raise invalid(name, f"{name} is {given[:20]!r}: it is an integer") from None
+    if not least <= number <= most:
+        raise invalid(name, f"{name} is {number}: it is from {least} to {most}")
+    return number

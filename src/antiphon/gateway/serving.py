@@ -1,0 +1,170 @@
+"""How an answer goes out: JSON, errors in OpenAI's shape, events as they come, until the client has them or leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from .answer import DONE_MARKER, Answer
+from .errors import ApiError, error_of
+from .gateway import Gateway, where
+from .keys import Caller
+from .making import Making
+from .page import caller_headers
+
+log = logging.getLogger("antiphon.gateway")
+T = TypeVar("T")
+Act = Callable[[Request, Caller], Awaitable[Response]]
+
+EVENT_HEADERS = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),  # nginx would hold events back
+)
+LEFT = 499  # what nginx logs for a client that went away; nobody gets it
+
+
+class ClientLeft(Exception):
+    """The client went away before its answer began."""
+
+
+class Leaving:
+    """Watches whether the client goes away. Made once the request's body was read; to be stopped at the end."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._task = asyncio.create_task(_gone(receive))
+
+    def then(self, act: Callable[[], object]) -> None:
+        """Call `act` when the client goes away."""
+        self._task.add_done_callback(lambda task: None if task.cancelled() else act())
+
+    async def unless(self, awaited: Awaitable[T]) -> T:
+        """Return what `awaited` gives. Where the client goes away before, it is cancelled, and this raises ClientLeft."""
+        task = asyncio.ensure_future(awaited)
+        try:
+            await asyncio.wait((task, self._task), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+        if task.cancelled():
+            raise ClientLeft
+        return task.result()
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._task.cancel()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class JsonResponse(Response):
+    """A JSON body, written by msgspec."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return msgspec.json.encode(content)
+
+
+class EventsResponse(Response):
+    """The events of an answer that has begun. Each goes out whole, with all that came at the same time in one write."""
+
+    def __init__(
+        self, gateway: Gateway, answer: Answer, making: Making, leaving: Leaving, headers: Iterable[tuple[bytes, bytes]]
+    ) -> None:
+        super().__init__()
+        self.raw_headers = [*EVENT_HEADERS, *headers]
+        self._gateway, self._answer, self._making, self._leaving = gateway, answer, making, leaving
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = self._answer
+        self._leaving.then(answer.leave)
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            async for data in answer.batches():
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+            if answer.ended or answer.left:  # else it broke, and an end would make it look whole
+                last = DONE_MARKER if self._gateway.config.done_marker else b""
+                await send({"type": "http.response.body", "body": last, "more_body": False})
+        finally:
+            self._leaving.stop()
+            self._gateway.answers.give_back()
+            await self._gateway.let_go(answer, self._making)
+
+
+class StoredEvents(Response):
+    """Events that are there already."""
+
+    def __init__(self, events: Iterable[bytes]) -> None:
+        super().__init__()
+        self.raw_headers = list(EVENT_HEADERS)
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        held: list[bytes] = []
+        for event in self._events:
+            held.append(event)
+            if len(held) == 100:
+                await send({"type": "http.response.body", "body": b"".join(held), "more_body": True})
+                held.clear()
+        await send({"type": "http.response.body", "body": b"".join(held), "more_body": False})
+
+
+def served(
+    gateway: Gateway, name: str, act: Act, *, open_to_all: bool = False, by_browser: bool = False
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint for `act`: the caller's key is looked at, what it raises becomes an error, and it is counted.
+
+    `by_browser`: a browser asks its user for the key. No route that does something may be so, since pages of others
+    can make a browser send it.
+    """
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            headers = caller_headers(request.headers) if by_browser else request.headers
+            caller = Caller("") if open_to_all else gateway.keys.caller(headers)
+            response = await act(request, caller)
+        except (ClientLeft, ClientDisconnect):
+            response = Response(status_code=LEFT)
+        except Exception as problem:  # noqa: BLE001 -- whatever it is, the client gets an error object
+            response = failed(gateway, problem)
+            if by_browser and response.status_code == 401:
+                response.headers["www-authenticate"] = 'Basic realm="antiphon: any name, and a key as the password"'
+        gateway.metrics.requests.add(route=name, status=str(response.status_code))
+        response.raw_headers.append((b"x-request-id", b"req_" + os.urandom(16).hex().encode()))
+        return response
+
+    return endpoint
+
+
+def failed(gateway: Gateway, problem: Exception) -> Response:
+    """Return the error object for what went wrong. A fault of our own is logged, without what the caller sent."""
+    error = error_of(problem)
+    if error is None:
+        log.error("a fault of the gateway: %s", where(problem))
+        error = ApiError(500, "the gateway failed; its log says where", code="internal_error")
+    gateway.metrics.refusals.add(code=str(error.code))
+    return JsonResponse(error.body(), error.status, error.headers)
+
+
+async def not_served(request: Request, problem: Exception) -> Response:
+    """Return the error object for a path or method that there is not."""
+    status = problem.status_code if isinstance(problem, HTTPException) else 500
+    headers: Mapping[str, str] = (problem.headers or {}) if isinstance(problem, HTTPException) else {}
+    said = {404: "there is no such path", 405: f"{request.method} is not possible here"}.get(status, "bad request")
+    code = {404: "unknown_url", 405: "method_not_allowed"}.get(status)
+    return JsonResponse(ApiError(status, said, code=code).body(), status, headers)

@@ -1,0 +1,104 @@
+"""The tables of the store, and the steps from one version of them to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    insert,
+    inspect,
+    select,
+    text,
+    update,
+)
+
+from .errors import StoreUnavailable
+
+METADATA = MetaData()
+_ROW_ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows for INTEGER alone
+
+# One finished response. Its JSON is packed with zstd: `response`, `input` (of this request alone), `events`.
+RESPONSES = Table(
+    "antiphon_responses",
+    METADATA,
+    Column("id", String(128), primary_key=True),
+    Column("owner", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False, index=True),
+    Column("previous_id", String(128)),
+    Column("conversation_id", String(128)),
+    Column("status", String(16), nullable=False),
+    Column("response", LargeBinary, nullable=False),
+    Column("input", LargeBinary, nullable=False),
+    Column("events", LargeBinary),
+)
+Index("antiphon_responses_by_age", RESPONSES.c.created_at)
+
+CONVERSATIONS = Table(
+    "antiphon_conversations",
+    METADATA,
+    Column("id", String(128), primary_key=True),
+    Column("owner", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False, index=True),
+    Column("metadata", LargeBinary, nullable=False),
+)
+
+# Items that can be referred to by their ids: those of a conversation, in order, and those of responses.
+ITEMS = Table(
+    "antiphon_items",
+    METADATA,
+    Column("number", _ROW_ID, primary_key=True, autoincrement=True),
+    Column("id", String(128), nullable=False),
+    Column("owner", String(64), nullable=False),
+    Column("conversation_id", String(128), ForeignKey(CONVERSATIONS.c.id, ondelete="CASCADE")),
+    Column("response_id", String(128), ForeignKey(RESPONSES.c.id, ondelete="CASCADE")),
+    Column("item", LargeBinary, nullable=False),
+)
+Index("antiphon_items_by_id", ITEMS.c.owner, ITEMS.c.id)
+Index("antiphon_items_by_conversation", ITEMS.c.conversation_id, ITEMS.c.number)
+Index("antiphon_items_by_response", ITEMS.c.response_id)
+
+VERSION = Table("antiphon_schema", MetaData(), Column("version", Integer, nullable=False))
+
+Step: TypeAlias = Callable[[Connection], object]
+
+# What leads from each version to the next; the first makes the tables. A step is never changed once it was released.
+STEPS: tuple[Step, ...] = (METADATA.create_all,)
+_LOCK = 7_264_531_901  # of PostgreSQL's advisory locks: processes that start together go one after the other
+
+
+class SchemaTooNew(StoreUnavailable):
+    """The database was made by a later version of antiphon."""
+
+
+def migrate(connection: Connection) -> None:
+    """Bring the tables to this version. Raises SchemaTooNew where they are beyond it."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+    version = _version(connection)
+    if version > len(STEPS):
+        raise SchemaTooNew(
+            f"the database has version {version} of the tables, and this is antiphon for version {len(STEPS)}: update it"
+        )
+    for step in STEPS[version:]:
+        step(connection)
+    connection.execute(update(VERSION).values(version=len(STEPS)))
+
+
+def _version(connection: Connection) -> int:
+    if not inspect(connection).has_table(VERSION.name):
+        VERSION.create(connection)
+        connection.execute(insert(VERSION).values(version=0))
+    return int(connection.execute(select(VERSION.c.version)).scalar_one())

@@ -1,0 +1,38 @@
+"""Which earlier reasoning goes back as `reasoning_content`, where a caller of `Converter` wants to say so itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+MADE_HERE = frozenset({"thinking_blocks", "reasoning_details", "family"})  # of `provider_data`: they name no model
+
+
+@dataclass
+class ReasoningContentSource:
+    """A reasoning item of the history: `origin_model` is what made it, None where its `provider_data` does not say."""
+
+    item: Any
+    origin_model: str | None
+    provider_data: Mapping[str, Any]
+
+
+@dataclass
+class ReasoningContentReplayContext:
+    """What is asked about: the item, the model that the request goes to, and the URL where that is known."""
+
+    model: str
+    base_url: str | None
+    reasoning: ReasoningContentSource
+
+
+ShouldReplayReasoningContent: TypeAlias = Callable[[ReasoningContentReplayContext], bool]
+
+
+def default_should_replay_reasoning_content(context: ReasoningContentReplayContext) -> bool:
+    """Return whether it goes back where nobody says: DeepSeek's own to DeepSeek, and what is of unknown origin."""
+    if "deepseek" not in context.model.lower():
+        return False
+    origin = context.reasoning.origin_model
+    return "deepseek" in (origin or "").lower() or not context.reasoning.provider_data.keys() - MADE_HERE

@@ -1,0 +1,333 @@
+"""The loop: one async generator of events, for every kind of run.
+
+model call -> items -> tools -> outcome, a turn after the other, until the outcome is an end
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from antiphon.exceptions import (
+    AgentsException,
+    MaxTurnsExceeded,
+    ModelBehaviorError,
+    ModelIncompleteError,
+    ModelRefusalError,
+    UserError,
+)
+from antiphon.models.interface import ModelResponse
+from antiphon.stream.chunk import fields
+
+from .agent import Agent, is_agent
+from .approvals import Invocation, Ledger
+from .classify import Answer, HandoffRun, Offered, Programs, classify
+from .decide import USES, FinalOutput, HandoffTo, Interruption, Outcome, RunAgain, decide, no_output
+from .endings import finish, instead_of
+from .events import AgentUpdatedStreamEvent, StreamEvent
+from .execute import Executed, execute
+from .guards import checked
+from .handoffs import HandoffInputData, filtered, owned_items
+from .history import nest_handoff_history
+from .items import (
+    HandoffOutputItem,
+    ItemHelpers,
+    MessageOutputItem,
+    ToolCallOutputItem,
+)
+from .model_call import ModelCall, final_by_tools
+from .running import Run
+from .session import settled_items
+from .together import together
+from .tracing import Tracing
+
+if TYPE_CHECKING:
+    from .handoffs import Handoff
+
+logger = logging.getLogger("antiphon")
+
+IGNORED = "Multiple handoffs detected, ignoring this one."
+
+
+async def run_events(run: Run) -> AsyncGenerator[StreamEvent, None]:
+    """Yield the events of a run, from where its state stands to its end; then all is saved, and the state says how.
+
+    It is to be driven by one task. Raises what stops the run, with how far it had come as `run_data`.
+    """
+    state = run.state
+    yield AgentUpdatedStreamEvent(state.current_agent)
+    try:
+        with run.tracing.workflow(run.config.workflow_name, run.config.group_id) as span:
+            async with run.guards:
+                await _begin(run)
+                while not state.ended and not run.stopping:
+                    async with aclosing(_with_agent(run, span.inside)) as events:
+                        async for event in events:
+                            yield event
+                    if state.pending:
+                        break
+    except AgentsException as error:
+        error.run_data = error.run_data or state.details()
+        raise
+    finally:
+        await run.computers.dispose(state.context)
+        if run.own_models:
+            await run.config.model_provider.aclose()
+
+
+async def _begin(run: Run) -> None:
+    """Read the session, and ask the guardrails of what the user says: those that block first, the others beside."""
+    state = run.state
+    said: Any = run.given if state.current_turn == 0 else [item.to_input_item() for item in state.queued]
+    if run.session is not None and state.current_turn == 0 and not state.input_saved:
+        await run.session.begin(state, resumed=run.resumed)
+    if state.current_turn and not said:
+        return
+    agent = state.starting_agent
+    guardrails = [*agent.input_guardrails, *(run.config.input_guardrails or ())]
+    blocking = [one for one in guardrails if not one.run_in_parallel]
+    if blocking:
+        await together([checked(one, agent, said, state) for one in blocking])
+    run.guards.start((one for one in guardrails if one.run_in_parallel), agent, said, state)
+
+
+async def _with_agent(run: Run, tracing: Tracing) -> AsyncGenerator[StreamEvent, None]:
+    """Yield the events of one agent's turns, until another takes over or the run ends."""
+    agent = run.state.current_agent
+    with tracing.agent(agent.name, agent.handoff_description) as span:
+        while run.state.current_agent is agent and not run.state.ended and not run.stopping:
+            async with aclosing(_turn(run, agent, span.inside)) as events:
+                async for event in events:
+                    yield event
+            await run.breathe()
+            if run.state.pending:
+                return
+
+
+async def _turn(run: Run, agent: Agent[Any], tracing: Tracing) -> AsyncGenerator[StreamEvent, None]:
+    """Yield the events of one turn, or of what is left of one."""
+    state = run.state
+    run.tracing = tracing
+    outcome: Outcome | None = None
+    if state.answered:
+        offered = await run.offered(agent)
+        run.continued, run.shown, state.pending = True, len(state.turn), []
+        answer = _again(run, state.model_responses[-1], offered)
+    else:
+        call = ModelCall(run, agent, tracing)
+        try:
+            async with aclosing(call.events()) as raw:
+                async for one in raw:
+                    run.guards.raise_known()
+                    yield one
+        except MaxTurnsExceeded as error:
+            state.start_turn()
+            run.shown = 0
+            outcome = await instead_of(run, agent, "max_turns", error)
+        answer = Answer() if call.response is None else await _read(run, call)
+    if outcome is None and answer.cut:
+        outcome = await _incomplete(run, agent)
+    for shown in run.fresh():
+        yield shown
+    if outcome is None:
+        outcome = await _outcome(run, agent, answer)
+    for shown in run.fresh():
+        yield shown
+    async with aclosing(_after(run, agent, outcome)) as events:
+        async for event in events:
+            yield event
+
+
+# --- the model's answer ----------------------------------------------------------------------------------------------
+
+
+async def _read(run: Run, call: ModelCall) -> Answer:
+    """Return what the model answered; its items are in the turn."""
+    state, response, offered = run.state, call.response, call.offered
+    if response is None or offered is None:
+        raise AssertionError("an answer is read once there is one")
+    if response.status == "incomplete" or any(map(_is_cut_call, response.output)):
+        answer = _cut(response, offered, run)
+    else:
+        answer = classify(response.output, offered, run.config, run.ledger, _programs(run))
+        state.answered = True
+    state.turn.extend(answer.items)
+    state.used_by(call.agent).extend(answer.used)
+    state.conversation.answered(response.response_id, len(state.model_items) + len(state.turn))
+    return answer
+
+
+def _is_cut_call(item: Any) -> bool:
+    held = fields(item)
+    return held.get("type") in ("function_call", "custom_tool_call") and held.get("status") == "incomplete"
+
+
+def _cut(response: ModelResponse, offered: Offered, run: Run) -> Answer:
+    """Return what is usable of an answer that was cut off: no call, since it may be the one that is not whole."""
+    run.state.incomplete_reason = response.incomplete_reason
+    whole = [item for item in response.output if getattr(item, "type", None) in ("message", "reasoning")]
+    return Answer(classify(whole, offered, run.config, run.ledger, _programs(run)).items, cut=True)
+
+
+def _again(run: Run, response: ModelResponse, offered: Offered) -> Answer:
+    """Return the answer that an earlier run had begun to work on."""
+    answer = classify(response.output, offered, run.config, Ledger(), Programs.of(_before(run)))
+    repeated = [one for one in answer.work if isinstance(one, HandoffRun) and run.ledger.register(one.call).completed]
+    answer.work = [one for one in answer.work if one not in repeated]
+    return answer
+
+
+def _programs(run: Run) -> Programs:
+    return Programs.of([*_before(run), *run.state.turn])
+
+
+def _before(run: Run) -> Iterable[Any]:
+    said = run.state.original_input
+    return [*([] if isinstance(said, str) else said), *run.state.model_items]
+
+
+async def _incomplete(run: Run, agent: Agent[Any]) -> Outcome:
+    """Return what becomes of an answer that was cut off. Raises ModelIncompleteError unless the run says otherwise."""
+    state = run.state
+    error = ModelIncompleteError(state.incomplete_reason, state.model_responses[-1])
+    if run.config.on_incomplete == "return" and "incomplete" not in run.handlers:
+        return FinalOutput(ItemHelpers.text_message_outputs(state.turn))
+    return await instead_of(run, agent, "incomplete", error)
+
+
+# --- what comes of it ------------------------------------------------------------------------------------------------
+
+
+async def _outcome(run: Run, agent: Agent[Any], answer: Answer) -> Outcome:
+    """Return what comes after the turn, once its tools have run."""
+    executed = Executed()
+    if answer.work:
+        await run.breathe()  # a tool is seen to be called before it runs
+        run.guards.raise_known()
+        executed = await execute(run, agent, answer.work)
+        await run.guards.settle()
+    schema, context = run.schema(agent), run.state.context
+    by_tools = None
+    if not executed.pending and not any(isinstance(one, HandoffRun) for one in answer.work):
+        text = schema is None or schema.is_plain_text()
+        by_tools = await final_by_tools(agent, context, executed.results, text=text)
+    try:
+        outcome = decide(answer, schema, executed.pending, by_tools)
+    except ModelRefusalError as error:
+        return await instead_of(run, agent, "model_refusal", error)
+    except ModelBehaviorError as error:
+        return await instead_of(run, agent, "invalid_final_output", error)
+    if isinstance(outcome, RunAgain) and _said_nothing(answer) and "invalid_final_output" in run.handlers:
+        try:
+            return await instead_of(run, agent, "invalid_final_output", no_output())
+        except ModelBehaviorError:
+            return outcome
+    return outcome
+
+
+def _said_nothing(answer: Answer) -> bool:
+    """Whether an answer has no call and no text that an output could be parsed from."""
+    used = any(isinstance(item, USES) for item in answer.items)
+    spoken = any(isinstance(item, MessageOutputItem) for item in answer.items)
+    return not answer.work and not answer.repeated and (spoken or not used)
+
+
+async def _after(run: Run, agent: Agent[Any], outcome: Outcome) -> AsyncGenerator[StreamEvent, None]:
+    """Yield the events of what a turn leads to; then the turn is done and saved."""
+    state = run.state
+    await run.guards.settle()
+    match outcome:
+        case FinalOutput(output):
+            await finish(run, agent, output)
+        case RunAgain():
+            await run.save()
+            state.end_turn()
+        case Interruption(pending):
+            state.pending = list(pending)
+            await run.save()
+        case HandoffTo(calls):
+            target = await _hand_over(run, agent, calls)
+            for shown in run.fresh():
+                yield shown
+            await _pass_on(run, agent, target, calls[0].handoff)
+            yield AgentUpdatedStreamEvent(target)
+
+
+# --- handoffs --------------------------------------------------------------------------------------------------------
+
+
+async def _hand_over(run: Run, agent: Agent[Any], calls: tuple[HandoffRun, ...]) -> Agent[Any]:
+    """Return the agent that takes over; the outputs of the calls are in the turn."""
+    state, (first, *others) = run.state, calls
+    for one in others:
+        raw = ItemHelpers.tool_call_output_item(one.call, IGNORED)
+        state.turn.append(ToolCallOutputItem(agent, raw, IGNORED))
+        run.ledger.complete(Invocation.of(one.call).call_id)
+    target: Any = await first.handoff.on_invoke_handoff(state.context, first.call.arguments)
+    if not is_agent(target):
+        raise UserError(f"the handoff {first.handoff.tool_name!r} led to {type(target).__name__}: to an Agent it must")
+    raw = ItemHelpers.tool_call_output_item(first.call, first.handoff.get_transfer_message(target))
+    state.turn.append(HandoffOutputItem(agent, raw, agent, target))
+    run.ledger.complete(Invocation.of(first.call).call_id)
+    await run.hooks.handoff(state.context, agent, target)
+    return target
+
+
+async def _pass_on(run: Run, agent: Agent[Any], target: Agent[Any], by: Handoff[Any, Any]) -> None:
+    """End the turn, with what the next agent reads made by the filter or the nesting that holds."""
+    state = run.state
+    data = await _passed(run, agent, target, by)
+    if data is None:
+        await run.save()
+        state.end_turn()
+    else:
+        saved = {id(item) for item in state.turn[: state.turn_saved]}
+        state.turn = list(data.new_items)
+        kept = [item for item in state.turn if id(item) not in saved]
+        if run.session is not None:
+            await run.session.add(state.inputs_of(settled_items(kept)))
+        history = data.input_history
+        state.original_input = history if isinstance(history, str) else list(history)
+        state.owned = owned_items(data)
+        state.new_items.extend(state.turn)
+        read = data.new_items if data.input_items is None else data.input_items
+        state.model_items = settled_items([*data.pre_handoff_items, *read])
+        state.rewritten = True
+        state.start_turn()
+    state.current_agent, state.begun = target, False
+
+
+async def _passed(run: Run, agent: Agent[Any], target: Agent[Any], by: Handoff[Any, Any]) -> HandoffInputData | None:
+    """Return what the next agent reads; None where that is all there was."""
+    state = run.state
+    input_filter = by.input_filter or run.config.handoff_input_filter
+    nests = run.config.nest_handoff_history if by.nest_handoff_history is None else by.nest_handoff_history
+    if state.conversation.managed:
+        _refuse(input_filter, nests, agent, target)
+        return None
+    if input_filter is None and not nests:
+        return None
+    said = state.original_input
+    data = HandoffInputData(
+        said if isinstance(said, str) else tuple(said),
+        tuple(state.model_items),
+        tuple(state.turn),
+        state.context,
+    )
+    if input_filter is not None:
+        return await filtered(data, input_filter)
+    return nest_handoff_history(data, history_mapper=run.config.handoff_history_mapper)
+
+
+def _refuse(input_filter: Any, nests: bool, agent: Agent[Any], target: Agent[Any]) -> None:
+    """Raise UserError for a filter where the server keeps the history; nesting is left out."""
+    where = f"the handoff from {agent.name!r} to {target.name!r}"
+    if input_filter is not None:
+        raise UserError(
+            f"{where} has an input filter, and the server keeps the history (conversation_id, previous_response_id or "
+            "auto_previous_response_id): it cannot be changed. Leave one of them out"
+        )
+    if nests:
+        logger.warning("%s does not nest its history, since the server keeps it", where)

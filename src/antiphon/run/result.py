@@ -1,0 +1,362 @@
+"""What a run came to: `RunResult` of a plain run, `RunResultStreaming` of one whose events are read."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from antiphon.exceptions import AgentsException, UserError
+from antiphon.models.interface import ModelResponse
+
+from .context import RunContextWrapper
+from .events import StreamEvent
+from .items import RunItem, ToolApprovalItem
+from .loop import run_events
+from .running import Run
+from .state import RunState
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AgentToolInvocation:
+    """The call of an agent tool that a nested run answers."""
+
+    tool_name: str
+    tool_call_id: str
+    tool_arguments: str
+
+
+class RunResultBase:
+    """What both results have. `new_items`: all that the run brought, by all its agents, with the calls that wait."""
+
+    def __init__(self, state: RunState[Any]) -> None:
+        self._state: RunState[Any] | None = state
+        self._last: weakref.ref[Agent[Any]] | None = None
+        self.input: str | list[Any] = state.original_input
+        self.context_wrapper: RunContextWrapper[Any] = state.context
+        self.max_turns = state.max_turns
+
+    @property
+    def new_items(self) -> list[RunItem]:
+        """All items that the run brought, those of turns that are not done yet included."""
+        return self._kept.items
+
+    @property
+    def raw_responses(self) -> list[ModelResponse]:
+        """The models' answers, in order."""
+        return list(self._kept.model_responses)
+
+    @property
+    def final_output(self) -> Any:
+        """The final output: of the last agent's output type; None where the run has none."""
+        return self._kept.final_output
+
+    @property
+    def interruptions(self) -> list[ToolApprovalItem]:
+        """The calls that wait for a decision."""
+        return list(self._kept.pending)
+
+    @property
+    def incomplete_reason(self) -> str | None:
+        """Why the model's last answer was cut off, in the API's word; None where it was not."""
+        return self._kept.incomplete_reason
+
+    @property
+    def input_guardrail_results(self) -> list[Any]:
+        """What the guardrails found in the input."""
+        return list(self._kept.input_guardrail_results)
+
+    @property
+    def output_guardrail_results(self) -> list[Any]:
+        """What the guardrails found in the final output."""
+        return list(self._kept.output_guardrail_results)
+
+    @property
+    def tool_input_guardrail_results(self) -> list[Any]:
+        """What the tools' guardrails found in the arguments of calls."""
+        return list(self._kept.tool_input_guardrail_results)
+
+    @property
+    def tool_output_guardrail_results(self) -> list[Any]:
+        """What the tools' guardrails found in what tools returned."""
+        return list(self._kept.tool_output_guardrail_results)
+
+    @property
+    def last_agent(self) -> Agent[Any]:
+        """The agent that ran last. Raises AgentsException where it was released and is gone."""
+        if self._last is None:
+            return self._kept.current_agent
+        agent = self._last()
+        if agent is None:
+            raise AgentsException("the last agent was released, and nothing else holds it: keep it, or release later")
+        return agent
+
+    @property
+    def last_response_id(self) -> str | None:
+        """The id of the last answer, for `previous_response_id` of another run."""
+        responses = self._kept.model_responses
+        return responses[-1].response_id if responses else None
+
+    @property
+    def agent_tool_invocation(self) -> AgentToolInvocation | None:
+        """The call that this run answers, where it is the run inside an agent tool."""
+        found: AgentToolInvocation | None = self._kept.agent_tool_invocation
+        return found
+
+    def final_output_as(self, cls: type[T], raise_if_incorrect_type: bool = False) -> T:
+        """Return the final output, for the type checker as `cls`. Raises TypeError where it is not, if asked to."""
+        if raise_if_incorrect_type and not isinstance(self.final_output, cls):
+            raise TypeError(f"Final output is not of type {cls.__name__}: it is {type(self.final_output).__name__}")
+        return cast("T", self.final_output)
+
+    def to_input_list(self, *, mode: Literal["preserve_all", "normalized"] = "preserve_all") -> list[Any]:
+        """Return the run as input of another: its input and all new items, or, "normalized", as the last agent read it.
+
+        The two differ only where a handoff rewrote the history. Raises ValueError for another mode.
+        """
+        return self._kept.preserved(mode)
+
+    def to_state(self) -> RunState[Any]:
+        """Return where the run stands, to go on from there. What is decided on it later does not show in this result."""
+        return self._kept.copy()
+
+    def release_agents(self, *, release_new_items: bool = True) -> None:
+        """Hold no agent any more but weakly; with `release_new_items` False those of the items stay. No state after."""
+        state = self._kept
+        self._last = weakref.ref(state.current_agent)
+        if release_new_items:
+            for item in state.items:
+                item.release_agent()
+        state.starting_agent = state.current_agent = cast("Any", None)
+        state.used = []
+
+    @property
+    def _kept(self) -> RunState[Any]:
+        if self._state is None:
+            raise UserError("the result holds no state")
+        return self._state
+
+    def __str__(self) -> str:
+        state = self._kept
+        agent = self.last_agent.name
+        lines = [
+            f"{type(self).__name__}:",
+            f"- Last agent: {agent}",
+            f"- Final output ({type(state.final_output).__name__}): {state.final_output}",
+            f"- {len(state.items)} new item(s)",
+            f"- {len(state.model_responses)} raw response(s)",
+            f"- {len(state.pending)} interruption(s)",
+        ]
+        return "\n".join(lines)
+
+
+class RunResult(RunResultBase):
+    """What a plain run came to."""
+
+
+class RunResultStreaming(RunResultBase):
+    """A run that goes on in the background, and its events.
+
+    It goes on also where nobody reads. Closing the iterator of the events is `cancel()`.
+    """
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run.state)
+        self._run = run
+        self._events: deque[StreamEvent] = deque()
+        self._waiting: list[asyncio.Future[None]] = []
+        self._cancelled = False
+        self._error: BaseException | None = None
+        self._over = self._reading = self._dropped = False
+        self.trace = None
+        run.report_to(self._put)
+        run.unread = lambda: self._reading and bool(self._events)
+        self.run_loop_task: asyncio.Task[None] = asyncio.create_task(self._drive())
+        self.run_loop_task.add_done_callback(_seen)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run is over, all is saved, and whoever reads its events has come to their end."""
+        return self._over and not self._reading
+
+    @property
+    def current_agent(self) -> Agent[Any]:
+        """The agent that runs now, or ran last."""
+        return self.last_agent
+
+    @property
+    def current_turn(self) -> int:
+        """The turn at hand, from 1; 0 before the first model call."""
+        return self._kept.current_turn
+
+    @property
+    def new_items(self) -> list[RunItem]:
+        """All items that the run brought; after a cancel, of the turns that were done."""
+        state = self._kept
+        return list(state.new_items) if self._broken_off else state.items
+
+    @property
+    def run_loop_exception(self) -> BaseException | None:
+        """What stopped the run; None where nothing did, or not yet."""
+        return self._error
+
+    def stream_events(self) -> EventReader:
+        """Return the events that were not read yet, as they come. What stopped the run is raised after the last."""
+        return EventReader(self)
+
+    def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
+        """Stop the run: at once, with no more events, and nothing of the turn at hand; or before the next model call.
+
+        Raises nothing, and may be called again.
+        """
+        if mode == "after_turn":
+            self._run.stopping = True
+            return
+        self._events.clear()
+        self._reading = False
+        if self._over:
+            return
+        self._cancelled = self._over = True
+        self.run_loop_task.cancel()
+        self._wake()
+
+    def to_input_list(self, *, mode: Literal["preserve_all", "normalized"] = "preserve_all") -> list[Any]:
+        """Return the run as input of another, as `RunResultBase.to_input_list`."""
+        return self._settled_state().preserved(mode)
+
+    def to_state(self) -> RunState[Any]:
+        """Return where the run stands, as `RunResultBase.to_state`; after a cancel, before the turn that it broke off."""
+        return self._settled_state().copy()
+
+    @property
+    def _broken_off(self) -> bool:
+        return self._cancelled and not self._run.continued
+
+    def _settled_state(self) -> RunState[Any]:
+        """Return the state without a turn that was broken off, or that has no answer yet."""
+        state = self._kept
+        unfinished = self._run.asking or (self._broken_off and state.answered)
+        if self._dropped or not unfinished:
+            return state
+        state = state.copy()
+        state.drop_turn()
+        return state
+
+    async def _drive(self) -> None:
+        try:
+            async with aclosing(run_events(self._run)) as events:
+                async for event in events:
+                    self._put(event)
+        except asyncio.CancelledError:
+            if self._broken_off and (self._run.asking or self._kept.answered):
+                self._kept.drop_turn()
+            self._dropped = True
+            if not self._cancelled:
+                self._error = AgentsException(
+                    "the task of the run was cancelled; result.cancel() does it without error"
+                )
+                raise
+        except BaseException as error:
+            self._error = error
+            raise
+        finally:
+            self.input = self._kept.original_input
+            self._over = True
+            self._wake()
+
+    def _put(self, event: StreamEvent) -> None:
+        if not self._over:
+            self._events.append(event)
+            self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
+
+    async def _next(self) -> StreamEvent:
+        """Return the next event. Raises StopAsyncIteration after the last, or what stopped the run."""
+        while not self._events:
+            if self._over:
+                await self._ended()
+                raise StopAsyncIteration
+            self._reading = True
+            waiting = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            try:
+                await waiting
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
+        return self._events.popleft()
+
+    async def _ended(self) -> None:
+        """Wait until the task is gone, and raise what stopped it, once."""
+        if not self.run_loop_task.done():
+            await asyncio.wait([self.run_loop_task])
+        self._reading = False
+        error = self._error
+        if error is not None and not self._cancelled:
+            raise error
+
+
+class EventReader(AsyncIterator[StreamEvent]):
+    """The events of a run, in order. Closing it, or losing it before the end, cancels the run."""
+
+    def __init__(self, result: RunResultStreaming) -> None:
+        self._result: RunResultStreaming | None = result
+
+    def __aiter__(self) -> EventReader:
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        result = self._result
+        if result is None:
+            raise StopAsyncIteration
+        if result._events:  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+            result._reading = True  # pyright: ignore[reportPrivateUsage]  # as above
+            return result._events.popleft()  # pyright: ignore[reportPrivateUsage]  # as above
+        try:
+            return await result._next()  # pyright: ignore[reportPrivateUsage]  # as above
+        except BaseException:
+            self._result = None
+            raise
+
+    async def aclose(self) -> None:
+        """Cancel the run, unless it has ended, and wait until its work has stopped."""
+        result, self._result = self._result, None
+        if result is None:
+            return
+        result.cancel()
+        task = result.run_loop_task
+        if not task.done() and task is not asyncio.current_task():
+            await asyncio.wait([task])
+
+    async def __aenter__(self) -> EventReader:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        result = self._result
+        if result is None or result.run_loop_task.done():
+            return
+        if not result.run_loop_task.get_loop().is_closed():
+            result.cancel()
+
+
+def _seen(task: asyncio.Task[None]) -> None:
+    """Mark a task's error as seen: it is raised to who reads, or awaits the task."""
+    if not task.cancelled():
+        task.exception()

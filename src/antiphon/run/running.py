@@ -1,0 +1,204 @@
+"""`Run`: all that a run has beside where it stands."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from antiphon.exceptions import UserError
+from antiphon.models.interface import Model, ModelTracing
+from antiphon.models.settings import ModelSettings
+
+from .agent import Agent, is_agent
+from .approvals import Ledger
+from .awaiting import is_on, settled
+from .classify import Offered, offer
+from .config import CallModelData, ModelInputData, RunConfig, RunErrorHandlers
+from .context import AgentHookContext
+from .events import RunItemStreamEvent, StreamEvent, ToolProgressStreamEvent, item_event
+from .guards import Guards
+from .handoffs import Handoff, handoff
+from .hooks import Told
+from .local_calls import Computers
+from .output_schema import AgentOutputSchema, AgentOutputSchemaBase
+from .session import SessionOfRun
+from .state import RunState
+from .tool_context import ToolContext
+from .tracing import OFF, Tracing
+
+logger = logging.getLogger("antiphon")
+
+BREATHS = 10  # how often a reader is let go on before a run does
+
+
+@dataclass(slots=True)
+class Run:
+    """A run: `state` is where it stands, the rest does not change but for what it has shown and whether it is to stop.
+
+    `given`: the input as the caller gave it. `streamed`: whether models are asked for streams. `unread`: whether a
+    reader has not seen all events. `shown`: how many items of the turn were handed out as events. `stopping`: no further turn is begun.
+    `resumed`: it goes on from a state that was given. `continued`: the turn at hand was begun by an earlier run.
+    `asking`: the turn at hand has no answer yet. `own_models`: the provider of models was made for this run alone.
+    """
+
+    state: RunState[Any]
+    config: RunConfig
+    hooks: Told
+    handlers: RunErrorHandlers
+    session: SessionOfRun | None = None
+    given: Any = None
+    streamed: bool = False
+    unread: Callable[[], bool] | None = None
+    shown: int = 0
+    stopping: bool = False
+    continued: bool = False
+    asking: bool = False
+    resumed: bool = False
+    own_models: bool = False
+    tracing: Tracing = OFF
+    guards: Guards = field(default_factory=Guards)
+    computers: Computers = field(default_factory=Computers)
+    one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
+    gate: AbstractAsyncContextManager[Any] = field(init=False)
+    _schemas: dict[int, AgentOutputSchemaBase | None] = field(default_factory=dict[int, Any])
+    _handoffs: dict[int, Handoff[Any, Any]] = field(default_factory=dict[int, Any])
+
+    def __post_init__(self) -> None:
+        most = self.config.tool_execution and self.config.tool_execution.max_function_tool_concurrency
+        self.gate = asyncio.Semaphore(most) if most else _OpenGate()
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was decided about the calls of this run, and which were made."""
+        return self.state.context._ledger  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+
+    async def breathe(self) -> None:
+        """Let whoever reads the events come up with them, before something is done about them.
+
+        Not for ever: the reader may itself wait for what is done.
+        """
+        if self.unread is None:
+            return
+        for _ in range(BREATHS):
+            await asyncio.sleep(0)
+            if not self.unread():
+                return
+
+    def fresh(self) -> list[RunItemStreamEvent]:
+        """Return the events of the items of the turn that were not shown yet."""
+        new = self.state.turn[self.shown :]
+        self.shown += len(new)
+        return [event for item in new if (event := item_event(item)) is not None]
+
+    async def offered(self, agent: Agent[Any]) -> Offered:
+        """Return what an agent offers its model: the tools and handoffs that are enabled now."""
+        context = self.state.context
+        made = [self._handoff(one) for one in agent.handoffs]
+        handoffs = [one for one in made if await is_on(one.is_enabled, context, agent)]
+        return offer(agent, await agent.get_all_tools(context), handoffs, self.config)
+
+    def schema(self, agent: Agent[Any]) -> AgentOutputSchemaBase | None:
+        """Return what an agent's output is parsed as; None for text."""
+        if id(agent) not in self._schemas:
+            self._schemas[id(agent)] = output_schema(agent)
+        return self._schemas[id(agent)]
+
+    def model(self, agent: Agent[Any]) -> Model:
+        """Return the model of an agent: the run's, else its own, else the default one."""
+        named = self.config.model if self.config.model is not None else agent.model
+        return named if isinstance(named, Model) else self.config.model_provider.get_model(named)
+
+    def settings(self, agent: Agent[Any]) -> ModelSettings:
+        """Return the settings of an agent's next call. After it has used a tool, it is free to use none."""
+        settings = agent.model_settings.resolve(self.config.model_settings)
+        if not agent.reset_tool_choice or not self.state.used_by(agent) or settings.tool_choice is None:
+            return settings
+        freed = ModelSettings(**settings.__dict__)
+        freed.tool_choice = None
+        return freed
+
+    @property
+    def model_tracing(self) -> ModelTracing:
+        """What a model is told about tracing."""
+        if self.config.tracing_disabled:
+            return ModelTracing.DISABLED
+        return ModelTracing.ENABLED if self.config.trace_include_sensitive_data else ModelTracing.ENABLED_WITHOUT_DATA
+
+    async def model_data(self, agent: Agent[Any], instructions: str | None) -> ModelInputData:
+        """Return what a model is given, after the run's filter. Raises UserError where that returns something else."""
+        data = ModelInputData(self.state.model_input(), instructions)
+        if self.config.call_model_input_filter is None:
+            return data
+        call = CallModelData(data, agent, self.state.context.context)
+        made: Any = await settled(self.config.call_model_input_filter(call))
+        if not isinstance(made, ModelInputData):
+            raise UserError(f"call_model_input_filter returned {type(made).__name__}: a ModelInputData is expected")
+        return made
+
+    def hook_context(self) -> AgentHookContext[Any]:
+        """Return what the hooks at the start and the end of an agent are given."""
+        held = self.state.context
+        return AgentHookContext(held.context, held.usage, held.turn_input, held.tool_input, self.ledger)
+
+    async def save(self) -> None:
+        """Add the items of the turn to the session that are not there yet."""
+        if self.session is None:
+            return
+        state = self.state
+        new = state.inputs_of(state.turn[state.turn_saved :])
+        state.turn_saved = len(state.turn)
+        if self.resumed:  # who saved the state may have been stopped after this was added, and before the next one
+            new = await self.session.missing(new)
+            self.resumed = False
+        await self.session.add(new)
+
+    def report_to(self, sink: Callable[[StreamEvent], None]) -> None:
+        """Let `sink` take what tools report, in the thread of the loop that runs now."""
+        loop, home = asyncio.get_running_loop(), threading.get_ident()
+
+        def progress(context: Any, data: Any) -> None:
+            event = ToolProgressStreamEvent(data, "", "")
+            if isinstance(context, ToolContext):
+                event = ToolProgressStreamEvent(data, context.tool_name, context.tool_call_id, context.agent)
+            if threading.get_ident() == home:
+                sink(event)
+            else:
+                loop.call_soon_threadsafe(sink, event)
+
+        self.state.context._progress = progress  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+
+    def _handoff(self, given: Any) -> Handoff[Any, Any]:
+        """Return a handoff; one that is made of an agent is made once a run."""
+        if isinstance(given, Handoff):
+            return given  # pyright: ignore[reportUnknownVariableType]
+        if not is_agent(given):
+            raise UserError(f"a handoff is {type(given).__name__}: it is an Agent or a Handoff")
+        if id(given) not in self._handoffs:
+            self._handoffs[id(given)] = handoff(given)
+        return self._handoffs[id(given)]
+
+
+def output_schema(agent: Agent[Any]) -> AgentOutputSchemaBase | None:
+    """Return what an agent's output is parsed as; None for text."""
+    match agent.output_type:
+        case None:
+            return None
+        case AgentOutputSchemaBase() as schema:
+            return schema
+        case kind:
+            return None if kind is str else AgentOutputSchema(kind)
+
+
+class _OpenGate:
+    """A gate that lets all through."""
+
+    async def __aenter__(self) -> None:
+        return None
+
+    async def __aexit__(self, *_: object) -> None:
+        return None

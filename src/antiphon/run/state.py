@@ -1,0 +1,336 @@
+"""`RunState`: where a run stands. The loop works on one, a result holds one, and a run can start from one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+
+from antiphon.exceptions import RunErrorDetails, UserError
+from antiphon.models.interface import ModelResponse
+
+from .approvals import Invocation
+from .config import DEFAULT_MAX_TURNS, ReasoningItemIdPolicy
+from .context import RunContextWrapper, TContext
+from .handoffs import OwnedItem
+from .items import InputItem, ItemHelpers, ReasoningItem, RunItem, ToolApprovalItem
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Conversation:
+    """How the history is kept by the server, if it is: then only what it does not know yet is sent.
+
+    `known`: how many of the items since the run's input the server has. `auto`: each answer's id is that of the next
+    request's previous response, from the first answer on.
+    """
+
+    conversation_id: str | None = None
+    previous_response_id: str | None = None
+    auto: bool = False
+    known: int | None = None
+    before: tuple[str | None, int | None] = (None, None)
+
+    @property
+    def managed(self) -> bool:
+        """Whether the server keeps the history."""
+        return bool(self.conversation_id or self.previous_response_id or self.auto)
+
+    def mark(self) -> None:
+        """Note where a turn begins, in case it is broken off."""
+        self.before = (self.previous_response_id, self.known)
+
+    def back(self) -> None:
+        """Go back to where the turn began."""
+        self.previous_response_id, self.known = self.before
+
+    def answered(self, response_id: str | None, known: int) -> None:
+        """Note an answer: all items so far are known to the server."""
+        if not self.managed:
+            return
+        self.known = known
+        if self.conversation_id is None and response_id is not None:
+            self.previous_response_id = response_id
+
+
+@dataclass(eq=False)
+class RunState(Generic[TContext]):
+    """Where a run stands: from here it can go on, here or in another process.
+
+    `original_input`: as the next agent reads it. `new_items`: all that came of the turns that are done; `model_items`:
+    what of that the model is given. `turn`: the items of the turn at hand, of which `turn_saved` are in the session.
+    `pending`: the calls that wait for a decision, if the run is interrupted. `queued`: input that was added, until the
+    next model call.
+    """
+
+    context: RunContextWrapper[TContext]
+    original_input: str | list[Any]
+    starting_agent: Agent[TContext]
+    max_turns: int | None = DEFAULT_MAX_TURNS
+    current_agent: Agent[TContext] = field(default=cast("Any", None), repr=False)  # the starting one, unless given
+    current_turn: int = 0
+    new_items: list[RunItem] = field(default_factory=list[Any], repr=False)
+    model_items: list[RunItem] = field(default_factory=list[Any], repr=False)
+    turn: list[RunItem] = field(default_factory=list[Any], repr=False)
+    turn_saved: int = 0
+    input_saved: bool = False
+    pending: list[ToolApprovalItem] = field(default_factory=list[Any], repr=False)
+    queued: list[InputItem] = field(default_factory=list[Any], repr=False)
+    model_responses: list[ModelResponse] = field(default_factory=list[Any], repr=False)
+    conversation: Conversation = field(default_factory=Conversation)
+    owned: tuple[OwnedItem, ...] = field(default=(), repr=False)
+    rewritten: bool = False
+    begun: bool = False
+    answered: bool = False
+    ended: bool = False
+    final_output: Any = None
+    incomplete_reason: str | None = None
+    used: list[tuple[Agent[Any], list[str]]] = field(default_factory=list[Any], repr=False)
+    input_guardrail_results: list[Any] = field(default_factory=list[Any], repr=False)
+    output_guardrail_results: list[Any] = field(default_factory=list[Any], repr=False)
+    tool_input_guardrail_results: list[Any] = field(default_factory=list[Any], repr=False)
+    tool_output_guardrail_results: list[Any] = field(default_factory=list[Any], repr=False)
+    reasoning_item_id_policy: ReasoningItemIdPolicy | None = None
+    agent_tool_invocation: Any = None
+
+    def __post_init__(self) -> None:
+        if self.current_agent is None:  # pyright: ignore[reportUnnecessaryComparison]  # the default above
+            self.current_agent = self.starting_agent
+
+    # --- what a caller does with it ----------------------------------------------------------------------------------
+
+    def get_interruptions(self) -> list[ToolApprovalItem]:
+        """Return the calls that wait for a decision, those inside agent tools included."""
+        return list(self.pending)
+
+    def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
+        """Let a pending call run when the run goes on; with `always_approve`, and all later ones of its tool.
+
+        Raises UserError for an item of another run.
+        """
+        self._owner(approval_item).context.approve_tool(approval_item, always_approve)
+
+    def reject(
+        self, approval_item: ToolApprovalItem, always_reject: bool = False, *, rejection_message: str | None = None
+    ) -> None:
+        """Refuse a pending call; the model is told `rejection_message`. With `always_reject`, all later ones too.
+
+        Raises UserError for an item of another run.
+        """
+        self._owner(approval_item).context.reject_tool(approval_item, always_reject, rejection_message)
+
+    @property
+    def pending_input(self) -> list[Any]:
+        """What `add_input` queued, as input items."""
+        return [item.to_input_item() for item in self.queued]
+
+    def add_input(self, input: str | list[Any]) -> None:
+        """Queue input of the user for the next model call; it comes after the outputs of the pending calls.
+
+        Raises UserError where the run has its final output.
+        """
+        if self.ended:
+            raise UserError("the run is complete: give new input to a new run, with result.to_input_list()")
+        items = ItemHelpers.input_to_new_input_list(input)
+        self.queued.extend(InputItem(self.current_agent, item) for item in items)
+
+    def clear_pending_input(self) -> None:
+        """Drop what `add_input` queued."""
+        self.queued.clear()
+
+    def to_json(
+        self,
+        *,
+        context_serializer: Any = None,
+        strict_context: bool = False,
+        include_tracing_api_key: bool = False,
+    ) -> Json:
+        """Return the state as JSON data.
+
+        `context_serializer`: a function of the context that returns a mapping. `strict_context`: a context that would
+        lose its type raises UserError. There is no tracing key in a state, so `include_tracing_api_key` adds nothing.
+        """
+        from .state_json import state_json
+
+        return state_json(self, context_serializer, strict_context)
+
+    def to_string(self, **options: Any) -> str:
+        """Return the state as JSON text; the options are those of `to_json`."""
+        import json
+
+        return json.dumps(self.to_json(**options), ensure_ascii=False)
+
+    @classmethod
+    async def from_json(
+        cls,
+        initial_agent: Agent[Any],
+        state_json: Mapping[str, Any],
+        *,
+        context_override: Any = None,
+        context_deserializer: Any = None,
+        strict_context: bool = False,
+    ) -> RunState[Any]:
+        """Return the state that `to_json` gave.
+
+        Its agents are found by name from `initial_agent`, through handoffs and agent tools. The context is
+        `context_override`, or what `context_deserializer` makes of what was stored, or that itself. Raises UserError
+        for another version, an agent that is not found, or, with `strict_context`, a context that lost its type.
+        """
+        from .state_json import read_state
+
+        return read_state(initial_agent, state_json, context_override, context_deserializer, strict_context)
+
+    @classmethod
+    async def from_string(cls, initial_agent: Agent[Any], state_string: str, **options: Any) -> RunState[Any]:
+        """Return the state that `to_string` gave; the options are those of `from_json`."""
+        import json
+
+        try:
+            data = json.loads(state_string)
+        except ValueError as error:
+            raise UserError(f"a run state is JSON text, and this is none: {error}") from None
+        return await cls.from_json(initial_agent, data, **options)
+
+    def copy(self) -> RunState[TContext]:
+        """Return a state of its own: what happens to the one does not show in the other. The context is shared."""
+        held = self.context
+        wrapper = replace(held, usage=deepcopy(held.usage), turn_input=list(held.turn_input))
+        wrapper._ledger = held._ledger.copy()  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+        wrapper._progress = None  # pyright: ignore[reportPrivateUsage]  # as above
+        lists: Json = {name: list(getattr(self, name)) for name in LISTS}
+        used = [(agent, list(names)) for agent, names in self.used]
+        return replace(self, context=wrapper, conversation=replace(self.conversation), used=used, **lists)
+
+    # --- what the loop does with it ----------------------------------------------------------------------------------
+
+    @property
+    def items(self) -> list[RunItem]:
+        """All items of the run so far: of the turns that are done, of the one at hand, and the calls that wait."""
+        own = [item for item in self.pending if self.owns(item)]
+        return [*self.new_items, *self.turn, *own]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the model has answered and its calls are not all done."""
+        return self.answered
+
+    def model_input(self) -> list[Any]:
+        """Return what the model is given next, or of that what a server that keeps the history does not know yet."""
+        since = [*self.model_items, *self.turn]
+        known = self.conversation.known
+        before = ItemHelpers.input_to_new_input_list(self.original_input) if known is None else []
+        return [*before, *self.inputs_of(since[known or 0 :])]
+
+    def inputs_of(self, items: Iterable[RunItem]) -> list[Any]:
+        """Return items as input of a model, by the run's policy about the ids of reasoning."""
+        omit = self.reasoning_item_id_policy == "omit"
+        return [_as_input(item, omit) for item in items if not isinstance(item, ToolApprovalItem)]
+
+    def end_turn(self) -> None:
+        """Put the items of the turn with those of the others."""
+        self.new_items.extend(self.turn)
+        self.model_items.extend(self.turn)
+        self.start_turn()
+
+    def start_turn(self) -> None:
+        """Begin a turn, with nothing in it."""
+        self.turn, self.turn_saved, self.pending, self.answered = [], 0, [], False
+
+    def drop_turn(self) -> None:
+        """Forget a turn that was broken off before its end: it is not counted, and what the user added waits again."""
+        self.current_turn -= 1
+        self.conversation.back()
+        self.queued[:0] = [item for item in self.turn if isinstance(item, InputItem)]
+        made = self.context._ledger.made  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+        for item in self.turn:
+            made.pop(getattr(item, "call_id", None) or "", None)
+        self.start_turn()
+
+    def used_by(self, agent: Agent[Any]) -> list[str]:
+        """Return the names of the tools that an agent has used."""
+        for known, names in self.used:
+            if known is agent:
+                return names
+        self.used.append((agent, []))
+        return self.used[-1][1]
+
+    def details(self) -> RunErrorDetails:
+        """Return how far the run has come."""
+        return RunErrorDetails(
+            self.original_input,
+            self.items,
+            list(self.model_responses),
+            self.current_agent,
+            self.context,
+            list(self.input_guardrail_results),
+            list(self.output_guardrail_results),
+            list(self.tool_input_guardrail_results),
+            list(self.tool_output_guardrail_results),
+        )
+
+    def preserved(self, mode: Literal["preserve_all", "normalized"]) -> list[Any]:
+        """Return the run as the input of another: all of it, or as the last agent reads it.
+
+        Raises ValueError for another mode.
+        """
+        before = ItemHelpers.input_to_new_input_list(self.original_input)
+        if mode == "preserve_all":
+            owned = {id(one.run_item) for one in self.owned}
+            return [*before, *self.inputs_of(item for item in self.items if id(item) not in owned)]
+        if mode != "normalized":
+            raise ValueError(f'mode is {mode!r}: it is "preserve_all" or "normalized"')
+        return [*before, *self.inputs_of([*self.model_items, *self.turn] if self.rewritten else self.items)]
+
+    def owns(self, item: ToolApprovalItem) -> bool:
+        """Whether a call is of this run itself, not of one inside an agent tool."""
+        nested = self.context._ledger.nested.values()  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+        return not any(one is item for state in nested for one in state.pending)
+
+    def _owner(self, item: ToolApprovalItem) -> RunState[Any]:
+        """Return the state whose call it is: this one, or one inside an agent tool."""
+        for same in (_is, _alike):
+            for owner in self._owners():
+                if any(same(one, item) for one in owner.pending if owner.owns(one)):
+                    return owner
+        raise UserError(
+            f"the call {item.call_id!r} of {item.qualified_name!r} does not wait in this state; "
+            f"there are: {[one.call_id for one in self.pending]}"
+        )
+
+    def _owners(self) -> list[RunState[Any]]:
+        nested: list[RunState[Any]] = [*self.context._ledger.nested.values()]  # pyright: ignore[reportPrivateUsage]  # as above
+        return [self, *(owner for state in nested for owner in state._owners())]
+
+
+LISTS = (
+    "new_items",
+    "model_items",
+    "turn",
+    "pending",
+    "queued",
+    "model_responses",
+    "input_guardrail_results",
+    "output_guardrail_results",
+    "tool_input_guardrail_results",
+    "tool_output_guardrail_results",
+)
+
+
+def _is(one: ToolApprovalItem, other: ToolApprovalItem) -> bool:
+    return one is other
+
+
+def _alike(one: ToolApprovalItem, other: ToolApprovalItem) -> bool:
+    return Invocation.of(one.raw_item) == Invocation.of(other.raw_item)
+
+
+def _as_input(item: RunItem, omit_id: bool) -> Any:
+    said = item.to_input_item()
+    if omit_id and isinstance(item, ReasoningItem):
+        said.pop("id", None)
+    return said

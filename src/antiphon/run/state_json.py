@@ -1,0 +1,291 @@
+"""A `RunState` as JSON data, and back. The names follow those of the OpenAI Agents SDK's own states."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from pydantic import BaseModel
+
+from antiphon.exceptions import UserError
+from antiphon.stream.chunk import plain
+
+from .approvals import Ledger
+from .context import RunContextWrapper, is_context
+from .graph import AgentGraph
+from .handoffs import OwnedItem
+from .items import InputItem, ItemHelpers, RunItem, ToolApprovalItem
+from .items_json import (
+    item_json,
+    read_input_result,
+    read_item,
+    read_output_result,
+    read_response,
+    read_tool_input_result,
+    read_tool_output_result,
+    read_usage,
+    response_json,
+    results_json,
+)
+from .state import Conversation, RunState
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+Json: TypeAlias = dict[str, Any]
+
+VERSION = "1.0"
+VERSIONS = frozenset({VERSION})
+
+logger = logging.getLogger("antiphon")
+
+
+def state_json(state: RunState[Any], serializer: Callable[[Any], Any] | None, strict: bool) -> Json:
+    """Return a state as JSON data."""
+    graph = AgentGraph(state.starting_agent, state.current_agent)
+    responses = [response_json(one) for one in state.model_responses]
+    turn = [item_json(item, graph) for item in state.turn]
+    items = [item_json(item, graph) for item in state.new_items]
+    ledger = state.context._ledger  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+    return {
+        "$schemaVersion": VERSION,
+        "current_turn": state.current_turn,
+        "current_agent": graph.reference(state.current_agent),
+        "starting_agent": graph.reference(state.starting_agent),
+        "original_input": plain(state.original_input),
+        "pending_input": [item_json(item, graph) for item in state.queued],
+        "model_responses": responses,
+        "context": {
+            "usage": asdict(state.context.usage),
+            **ledger.to_json(),
+            **_context_json(state.context.context, serializer, strict),
+            "tool_input": plain(state.context.tool_input),
+        },
+        "tool_use_tracker": {_identity(graph, agent): list(names) for agent, names in state.used if names},
+        "max_turns": state.max_turns,
+        "input_guardrail_results": results_json(state.input_guardrail_results, graph),
+        "output_guardrail_results": results_json(state.output_guardrail_results, graph),
+        "tool_input_guardrail_results": results_json(state.tool_input_guardrail_results, graph),
+        "tool_output_guardrail_results": results_json(state.tool_output_guardrail_results, graph),
+        "conversation_id": state.conversation.conversation_id,
+        "previous_response_id": state.conversation.previous_response_id,
+        "auto_previous_response_id": state.conversation.auto,
+        "conversation_known_item_count": state.conversation.known,
+        "reasoning_item_id_policy": state.reasoning_item_id_policy,
+        "generated_items": [*(item_json(item, graph) for item in state.model_items), *turn],
+        "session_items": [*items, *turn],
+        "current_turn_item_count": len(turn),
+        "current_turn_persisted_item_count": state.turn_saved,
+        "input_persisted": state.input_saved,
+        "history_rewritten": state.rewritten,
+        "nested_history_owned": _owned_json(state),
+        "agent_started": state.begun,
+        "current_step": _step_json(state, graph),
+        "nested_states": {call_id: state_json(one, _nothing, False) for call_id, one in ledger.nested.items()},
+        "last_model_response": responses[-1] if responses else None,
+        "last_processed_response": {"new_items": turn} if state.answered else None,
+        "final_output": plain(state.final_output) if state.ended else None,
+        "incomplete_reason": state.incomplete_reason,
+        "trace": None,
+    }
+
+
+def _identity(graph: AgentGraph, agent: Agent[Any]) -> str:
+    reference = graph.reference(agent) or {}
+    return str(reference.get("identity") or reference.get("name"))
+
+
+def _owned_json(state: RunState[Any]) -> list[Json]:
+    places = {id(item): place for place, item in enumerate(state.new_items)}
+    known = [one for one in state.owned if id(one.run_item) in places]
+    return [{"index": places[id(one.run_item)], "input_item": plain(one.input_item)} for one in known]
+
+
+def _step_json(state: RunState[Any], graph: AgentGraph) -> Json | None:
+    """Return what the run has to do next, but for the simple case that the model is called."""
+    if state.ended:
+        return {"type": "next_step_final_output"}
+    if not state.pending:
+        return {"type": "next_step_open_turn"} if state.answered else None
+    waiting = [{**item_json(item, graph), **_nested_place(state, item)} for item in state.pending]
+    return {"type": "next_step_interruption", "data": {"interruptions": waiting}}
+
+
+def _nested_place(state: RunState[Any], item: ToolApprovalItem) -> Json:
+    """Return where a call waits that is inside an agent tool: the id of its call, and the place there."""
+    nested = state.context._ledger.nested  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+    for call_id, one in nested.items():
+        for place, inner in enumerate(one.pending):
+            if inner is item:
+                return {"nested_call_id": call_id, "nested_index": place}
+    return {}
+
+
+# --- the caller's context --------------------------------------------------------------------------------------------
+
+
+def _context_json(context: Any, serializer: Callable[[Any], Any] | None, strict: bool) -> Json:
+    """Return what is stored of a context, and how. A type that is lost is warned of, or, if `strict`, refused."""
+    kind, value = _kind_of(context)
+    if serializer is not None:
+        made: Any = serializer(context)
+        if not isinstance(made, Mapping):
+            raise UserError(f"context_serializer returned {type(made).__name__}: a mapping is expected")
+        kind, value = "serialized", dict(cast("Mapping[str, Any]", made))
+    elif kind not in ("none", "mapping"):
+        told = (
+            f"the context is {type(context).__name__}, and a state keeps {'its fields' if value else 'nothing'} of it"
+        )
+        if strict:
+            raise UserError(f"{told}: give a context_serializer, a mapping, or leave out strict_context")
+        logger.warning("%s; give a context_serializer to keep all, and a context_deserializer to restore it", told)
+    meta = {"original_type": kind, "requires_deserializer": kind not in ("none", "mapping")}
+    return {"context": plain(value), "context_meta": meta}
+
+
+def _kind_of(context: Any) -> tuple[str, Any]:
+    match context:
+        case None:
+            return "none", None
+        case Mapping():
+            return "mapping", dict(cast("Mapping[str, Any]", context))
+        case BaseModel():
+            return "pydantic", context.model_dump(mode="json")
+        case _ if dataclasses.is_dataclass(context) and not isinstance(context, type):
+            return "dataclass", {one.name: getattr(context, one.name) for one in dataclasses.fields(context)}
+        case _:
+            return "custom", {}
+
+
+def _nothing(_: Any) -> Json:
+    """Return what is kept of the context of a run inside an agent tool: it is that of the run around it."""
+    return {}
+
+
+def _read_context(held: Json, override: Any, deserializer: Callable[[Any], Any] | None, strict: bool) -> Any:
+    if override is not None:
+        return override.context if is_context(override) else override
+    stored = held.get("context")
+    if deserializer is not None:
+        return deserializer(stored)
+    meta: Json = held.get("context_meta", {})
+    if meta.get("requires_deserializer"):
+        told = "the context of the state had a type of its own, which is lost"
+        if strict:
+            raise UserError(f"{told}: give a context_deserializer or a context_override, or leave out strict_context")
+        logger.warning("%s: give a context_deserializer or a context_override", told)
+    return stored
+
+
+# --- and back --------------------------------------------------------------------------------------------------------
+
+
+def read_state(
+    agent: Agent[Any],
+    data: Any,
+    context_override: Any = None,
+    deserializer: Callable[[Any], Any] | None = None,
+    strict: bool = False,
+) -> RunState[Any]:
+    """Return the state that `state_json` gave. Raises UserError for what is none."""
+    if not isinstance(data, Mapping):
+        raise UserError(f"a run state is a JSON object, and this is {type(data).__name__}")
+    held = dict(cast("Mapping[str, Any]", data))
+    if held.get("$schemaVersion") not in VERSIONS:
+        raise UserError(
+            f"Run state schema version {held.get('$schemaVersion')!r} is not supported; "
+            f"supported versions are: {', '.join(sorted(VERSIONS))}"
+        )
+    try:
+        return _read(agent, held, _read_context(held["context"], context_override, deserializer, strict))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"the run state is not as to_json wrote it: {type(error).__name__} {error}") from error
+
+
+def _read(agent: Agent[Any], held: Json, context: Any) -> RunState[Any]:
+    graph = AgentGraph(agent)
+    count = held["current_turn_item_count"]
+    session_items = [read_item(one, graph) for one in held["session_items"]]
+    generated = [read_item(one, graph) for one in held["generated_items"]]
+    split, model_split = len(session_items) - count, len(generated) - count
+    step: Json = held.get("current_step") or {}
+    state: RunState[Any] = RunState(
+        _read_wrapper(held["context"], context),
+        held["original_input"],
+        graph.find(held.get("starting_agent")) if held.get("starting_agent") else agent,
+        held["max_turns"],
+        graph.find(held["current_agent"]),
+        held["current_turn"],
+        session_items[:split],
+        generated[:model_split],
+        session_items[split:],
+        held["current_turn_persisted_item_count"],
+        held["input_persisted"],
+        model_responses=[read_response(one) for one in held["model_responses"]],
+        conversation=Conversation(
+            held["conversation_id"],
+            held["previous_response_id"],
+            held["auto_previous_response_id"],
+            held["conversation_known_item_count"],
+        ),
+        owned=tuple(_read_owned(one, session_items) for one in held["nested_history_owned"]),
+        rewritten=held["history_rewritten"],
+        begun=held["agent_started"],
+        answered=step.get("type") in ("next_step_interruption", "next_step_open_turn"),
+        ended=step.get("type") == "next_step_final_output",
+        final_output=held.get("final_output"),
+        incomplete_reason=held.get("incomplete_reason"),
+        used=[(graph.find({"name": one}), list(names)) for one, names in held["tool_use_tracker"].items()],
+        reasoning_item_id_policy=held["reasoning_item_id_policy"],
+        input_guardrail_results=[read_input_result(one) for one in held["input_guardrail_results"]],
+        output_guardrail_results=[read_output_result(one, graph) for one in held["output_guardrail_results"]],
+        tool_input_guardrail_results=[read_tool_input_result(one) for one in held["tool_input_guardrail_results"]],
+        tool_output_guardrail_results=[read_tool_output_result(one) for one in held["tool_output_guardrail_results"]],
+    )
+    state.queued = [_read_input(one, graph, state) for one in held["pending_input"]]
+    _read_pending(state, step, held, graph)
+    return state
+
+
+def _read_owned(data: Json, items: Sequence[RunItem]) -> OwnedItem:
+    place: int = data["index"]
+    return OwnedItem(items[place], data["input_item"])
+
+
+def _read_wrapper(held: Json, context: Any) -> RunContextWrapper[Any]:
+    return RunContextWrapper(
+        context, usage=read_usage(held["usage"]), tool_input=held.get("tool_input"), _ledger=Ledger.of_json(held)
+    )
+
+
+def _read_input(data: Any, graph: AgentGraph, state: RunState[Any]) -> InputItem:
+    item = read_item(data, graph) if "raw_item" in data else None
+    if isinstance(item, InputItem):
+        return item
+    return InputItem(state.current_agent, ItemHelpers.input_to_new_input_list([data])[0])
+
+
+def _read_pending(state: RunState[Any], step: Json, held: Json, graph: AgentGraph) -> None:
+    """Restore the calls that wait, those inside agent tools in the states of their own runs.
+
+    Raises UserError where the run was interrupted and nothing waits: it could not go on.
+    """
+    ledger = state.context._ledger  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+    for call_id, one in held.get("nested_states", {}).items():
+        ledger.nested[call_id] = read_state(graph.find(one["starting_agent"]), one, state.context)
+    state.pending = [_read_waiting(one, graph, ledger) for one in step.get("data", {}).get("interruptions", ())]
+    if step.get("type") == "next_step_interruption" and not state.pending:
+        raise UserError("the run state was interrupted, and none of the calls that waited could be restored")
+
+
+def _read_waiting(data: Json, graph: AgentGraph, ledger: Ledger) -> ToolApprovalItem:
+    if "nested_call_id" in data:
+        waiting: ToolApprovalItem = ledger.nested[data["nested_call_id"]].pending[data["nested_index"]]
+        return waiting
+    item = read_item(data, graph)
+    if not isinstance(item, ToolApprovalItem):
+        raise UserError(f"a call that waits is a tool_approval_item, and the run state has a {item.type}")
+    return item

@@ -1,0 +1,46 @@
+"""Several things at once, so that none goes on after the others were given up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def together(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return what `jobs` return, in their order, all of them running at once.
+
+    Where one fails, or the caller is cancelled, the others are cancelled and awaited first. Of several failures the
+    first in the order of the jobs is raised.
+    """
+    tasks = [asyncio.ensure_future(job) for job in jobs]
+    failed: list[asyncio.Future[T]] = []
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        failed = [task for task in tasks if task.done() and (task.cancelled() or task.exception() is not None)]
+    finally:
+        await _stopped(tasks)
+    for task in failed:
+        task.result()
+    return [task.result() for task in tasks]
+
+
+async def _stopped(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    """Cancel what still runs, and wait for it, however often the caller is cancelled meanwhile."""
+    running: list[asyncio.Future[Any]] = [task for task in tasks if not task.done()]
+    for task in running:
+        task.cancel()
+    cancelled: asyncio.CancelledError | None = None
+    while running:
+        try:
+            await asyncio.wait(running)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        running = [task for task in running if not task.done()]
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # marks it as seen: the first failure is raised, the others are not logged
+    if cancelled is not None:
+        raise cancelled

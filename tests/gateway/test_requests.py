@@ -1,0 +1,356 @@
+"""What may come in: bodies, parameters, items; what is refused reaches no backend, what is not carried is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from typing import Any
+
+import httpx2
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from antiphon.gateway import create_app
+from antiphon.gateway.transport import AppTransport
+
+from .asking import TOOL, Json, asked, asking, shape, streamed, whole
+from .conftest import over
+from .scripted_backend import Scripted
+
+JSON = {"content-type": "application/json"}
+# body -> the parameter that is named, and the code
+WRONG: list[tuple[Any, str | None, str]] = [
+    ({"input": "x"}, "model", "missing_required_parameter"),
+    ({"model": "text"}, "input", "missing_required_parameter"),
+    ({"model": 7, "input": "x"}, "model", "invalid_type"),
+    ({"model": "", "input": "x"}, "model", "invalid_value"),
+    ({"model": "text", "input": 7}, "input", "invalid_type"),
+    ({"model": "text", "input": ["x"]}, "input[0]", "invalid_type"),
+    ({"model": "text", "input": []}, "input", "invalid_value"),
+    (
+        {"model": "text", "input": [{"type": "message", "role": "wizard", "content": "x"}]},
+        "input[0].role",
+        "invalid_value",
+    ),
+    ({"model": "text", "input": [{"type": "nonsense"}]}, "input", "invalid_value"),
+    (
+        {"model": "text", "input": [{"type": "function_call", "call_id": "c", "arguments": "{}"}]},
+        "input[0].name",
+        "invalid_value",
+    ),
+    ({"model": "text", "input": [{"type": "item_reference", "id": "rs_9"}]}, "input[0]", "item_not_found"),
+    ({"model": "text", "input": [{"id": "rs_9"}]}, "input[0]", "item_not_found"),
+    ({"model": "text", "input": "x", "temperature": 3}, "temperature", "value_out_of_range"),
+    ({"model": "text", "input": "x", "temperature": "hot"}, "temperature", "invalid_type"),
+    ({"model": "text", "input": "x", "temperature": True}, "temperature", "invalid_type"),
+    ({"model": "text", "input": "x", "top_p": -0.1}, "top_p", "value_out_of_range"),
+    ({"model": "text", "input": "x", "max_output_tokens": 0}, "max_output_tokens", "value_out_of_range"),
+    ({"model": "text", "input": "x", "max_output_tokens": 1.5}, "max_output_tokens", "invalid_type"),
+    ({"model": "text", "input": "x", "top_logprobs": 21}, "top_logprobs", "value_out_of_range"),
+    ({"model": "text", "input": "x", "stream": "yes"}, "stream", "invalid_type"),
+    ({"model": "text", "input": "x", "store": 1}, "store", "invalid_type"),
+    ({"model": "text", "input": "x", "truncation": "maybe"}, "truncation", "invalid_value"),
+    ({"model": "text", "input": "x", "metadata": {"a": 1}}, "metadata.a", "invalid_type"),
+    ({"model": "text", "input": "x", "metadata": {str(one): "" for one in range(17)}}, "metadata", "invalid_value"),
+    ({"model": "text", "input": "x", "include": "all"}, "include", "invalid_type"),
+    ({"model": "text", "input": "x", "tools": {}}, "tools", "invalid_type"),
+    ({"model": "text", "input": "x", "tools": [{"type": "function"}]}, "tools[0].name", "invalid_value"),
+    ({"model": "text", "input": "x", "tool_choice": "sometimes"}, "tool_choice", "invalid_value"),
+    (
+        {"model": "text", "input": "x", "text": {"format": {"type": "json_schema", "name": "n"}}},
+        "text.format.schema",
+        "invalid_value",
+    ),
+    ({"model": "text", "input": "x", "reasoning": "much"}, "reasoning", "invalid_type"),
+    ({"model": "text", "input": "x", "conversation": {}}, "conversation.id", "missing_required_parameter"),
+    ({"model": "text", "previous_response_id": "resp_no"}, "previous_response_id", "previous_response_not_found"),
+    ({"model": "text", "previous_response_id": "r", "conversation": "c"}, "previous_response_id", "invalid_value"),
+    ([], None, "invalid_json"),
+    ("text", None, "invalid_json"),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "code"), WRONG, ids=[f"{param}-{code}-{at}" for at, (_, param, code) in enumerate(WRONG)]
+)
+async def test_bad_input_is_named_and_reaches_no_backend(
+    body: Any, param: str | None, code: str, scripted: Scripted
+) -> None:
+    async with asking(over(scripted)) as client:
+        answers = [await client.post("/v1/responses", json=body)]
+        if isinstance(body, dict) and "stream" not in body:
+            answers.append(await client.post("/v1/responses", json={**body, "stream": True}))
+    for answer in answers:
+        error = answer.json()["error"]
+        assert (answer.status_code, error["type"], error["param"], error["code"]) == (
+            400,
+            "invalid_request_error",
+            param,
+            code,
+        )
+    assert scripted.asked == []
+
+
+RAW: dict[str, tuple[bytes, dict[str, str], int, str]] = {
+    "no JSON": (b"{", JSON, 400, "invalid_json"),
+    "empty": (b"", JSON, 400, "invalid_json"),
+    "no UTF-8": (b'{"model": "\xff"}', JSON, 400, "invalid_json"),
+    "half a character": (b'{"model": "text", "input": "\\ud800"}', JSON, 400, "invalid_json"),
+    "deep": (b'{"model": "text", "input": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", JSON, 400, "invalid_json"),
+    "rather deep": (
+        b'{"model": "text", "input": "x", "tools": ' + b"[" * 300 + b"]" * 300 + b"}",
+        JSON,
+        400,
+        "invalid_value",
+    ),
+    "another type": (b"{}", {"content-type": "text/plain"}, 415, "unsupported_media_type"),
+    "another coding": (b"{}", {**JSON, "content-encoding": "br"}, 415, "unsupported_encoding"),
+    "no gzip": (b"{}", {**JSON, "content-encoding": "gzip"}, 400, "invalid_encoding"),
+    "no zstd": (b"{}", {**JSON, "content-encoding": "zstd"}, 400, "invalid_encoding"),
+    "large": (b" " * 200_001, JSON, 413, "request_too_large"),
+    "a gzip bomb": (gzip.compress(b" " * 5_000_000), {**JSON, "content-encoding": "gzip"}, 413, "request_too_large"),
+    "a zstd bomb": (
+        zstandard.compress(b" " * 5_000_000),
+        {**JSON, "content-encoding": "zstd"},
+        413,
+        "request_too_large",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RAW)
+async def test_bodies_that_are_none(case: str, scripted: Scripted) -> None:
+    body, headers, status, code = RAW[case]
+    async with asking(over(scripted, limits={"body_bytes": 200_000})) as client:
+        answer = await client.post("/v1/responses", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    assert scripted.asked == []
+
+
+PACKED = {
+    "": lambda data: data,
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("coding", PACKED)
+async def test_packed_bodies(coding: str, scripted: Scripted) -> None:
+    body = PACKED[coding](json.dumps({"model": "history", "input": "x" * 40_000}).encode())
+    async with asking(over(scripted)) as client:
+        answer = await client.post(
+            "/v1/responses", content=body, headers={**JSON, "content-encoding": coding} if coding else JSON
+        )
+    assert shape(answer.json())["output"] == [["message", "user | " + "x" * 40_000]]
+
+
+async def test_tolerated_input(scripted: Scripted) -> None:
+    """Nulls, items without types, ids and statuses, strings as content: what real clients send."""
+    nulls = dict.fromkeys(
+        ("instructions", "tools", "tool_choice", "temperature", "reasoning", "text", "metadata", "previous_response_id")
+    )
+    given: list[Json] = [
+        {"role": "system", "content": "S"},
+        {"id": "msg_1", "role": "user", "content": [{"type": "input_text", "text": "U"}], "status": "completed"},
+        {"id": "msg_2", "type": "message", "role": "assistant", "content": "A", "status": "completed"},
+        {
+            "id": "fc_1",
+            "type": "function_call",
+            "call_id": "c1",
+            "name": "weather",
+            "arguments": "{}",
+            "parsed_arguments": {},
+            "status": "completed",
+        },
+        {"id": "fco_1", "type": "function_call_output", "call_id": "c1", "output": "sun", "status": "completed"},
+        {"role": "user", "content": "Q"},
+    ]
+    async with asking(over(scripted)) as client:
+        events = await streamed(client, "history", **{**nulls, "input": given})
+    assert shape(events[-1]["response"])["output"] == [["message", "system,user,assistant,tool,user | Q"]]
+
+
+async def test_the_response_repeats_the_request(scripted: Scripted) -> None:
+    params: Json = {
+        "temperature": 0.5,
+        "top_p": 0.25,
+        "max_output_tokens": 99,
+        "tools": [TOOL],
+        "tool_choice": {"type": "function", "name": "weather"},
+        "parallel_tool_calls": False,
+        "metadata": {"a": "b"},
+        "instructions": "Be brief.",
+        "reasoning": {"effort": "low", "summary": "auto"},
+        "text": {"format": {"type": "text"}, "verbosity": "low"},
+        "truncation": "disabled",
+        "store": False,
+        "user": "u",
+        "service_tier": "auto",
+        "prompt_cache_key": "k",
+        "safety_identifier": "s",
+    }
+    async with asking(over(scripted)) as client:
+        response = whole((await asked(client, "text", **params)).json())
+    tool = {**TOOL, "strict": None}
+    wanted = {**params, "tools": [tool], "model": "text", "service_tier": response["service_tier"]}
+    assert {name: response[name] for name in wanted} == wanted
+    assert response["background"] is False
+
+
+HOSTED: Json = {"type": "web_search"}
+
+
+async def test_what_is_not_carried_is_told(scripted: Scripted) -> None:
+    async with asking(over(scripted)) as client:
+        params: Json = {
+            "tools": [HOSTED, TOOL],
+            "truncation": "auto",
+            "background": True,
+            "extra_headers": {"x": "y"},
+            "made_up": 1,
+        }
+        answer = await asked(client, "text", **params)
+        streaming = await asked(client, "text", stream=True, **params)
+        forced = await asked(client, "text", tools=[HOSTED], tool_choice=HOSTED)
+    for one in (answer, streaming):
+        told = " ".join(one.headers.get_list("warning"))
+        assert one.status_code == 200
+        assert all(name in told for name in ("web_search", "truncation", "background", "extra_headers", "made_up"))
+        assert all(part.startswith("299 antiphon ") for part in one.headers.get_list("warning"))
+    assert [tool["function"]["name"] for tool in scripted.asked[0]["tools"]] == ["weather"]
+    assert (forced.status_code, forced.json()["error"]["param"]) == (400, "tool_choice")
+
+
+async def test_strict_refuses_what_is_not_carried(scripted: Scripted) -> None:
+    async with asking(over(scripted, strict=True)) as client:
+        answer = await asked(client, "text", tools=[HOSTED, TOOL])
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "tools[0]")
+    assert scripted.asked == []
+
+
+async def test_the_body_reaches_the_backend_by_no_side_door(scripted: Scripted) -> None:
+    side_doors: Json = {
+        "extra_body": {"model": "other"},
+        "extra_headers": {"Authorization": "Bearer x"},
+        "extra_query": {"a": "b"},
+        "timeout": 0.001,
+    }
+    async with asking(over(scripted)) as client:
+        answer = await asked(client, "text", **side_doors)
+    assert answer.status_code == 200
+    assert scripted.asked[0]["model"] == "text"
+    assert "authorization" not in scripted.server.requests[0].headers
+
+
+async def test_done_is_sent_where_it_is_asked_for(scripted: Scripted) -> None:
+    async with asking(over(scripted, done_marker=True)) as client:
+        answer = await asked(client, "text", stream=True)
+    assert answer.content.endswith(b"\n\ndata: [DONE]\n\n")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/v1/nothing", 404, "unknown_url"),
+        ("GET", "/v1/responses", 405, "method_not_allowed"),
+        ("GET", "/v1/responses/resp_no", 404, "not_found"),
+        ("DELETE", "/v1/responses/resp_no", 404, "not_found"),
+        ("POST", "/v1/responses/resp_no/cancel", 404, "not_found"),
+        ("GET", "/v1/responses/resp_no/input_items", 404, "not_found"),
+        ("GET", "/v1/models/none", 404, "model_not_found"),
+        ("GET", "/v1/conversations/conv_no", 404, "not_found"),
+    ],
+)
+async def test_what_is_not_there(method: str, path: str, status: int, code: str, scripted: Scripted) -> None:
+    async with asking(over(scripted)) as client:
+        answer = await client.request(method, path)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+# --- anything at all ---------------------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(
+    [
+        "model",
+        "input",
+        "tools",
+        "tool_choice",
+        "text",
+        "reasoning",
+        "metadata",
+        "include",
+        "instructions",
+        "conversation",
+        "stream",
+        "type",
+        "role",
+        "content",
+        "name",
+        "id",
+        "call_id",
+        "arguments",
+        "output",
+        "format",
+        "schema",
+        "encrypted_content",
+        "summary",
+    ]
+)
+WORDS = st.sampled_from(
+    [
+        "message",
+        "function_call",
+        "function_call_output",
+        "reasoning",
+        "item_reference",
+        "input_text",
+        "input_image",
+        "json_schema",
+        "function",
+        "custom",
+        "namespace",
+        "tool_search",
+        "user",
+        "assistant",
+        "m",
+        "",
+    ]
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | WORDS
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=6),
+    max_leaves=20,
+)
+ITEM_FIELDS = st.dictionaries(NAMES, VALUES, max_size=5)
+REQUESTS = st.builds(
+    lambda more, items: {"model": "echo", "input": "x", **({"input": items} if items else {}), **more},
+    st.dictionaries(NAMES, VALUES, max_size=6),
+    st.lists(st.builds(lambda kind, more: {"type": kind, **more}, WORDS, ITEM_FIELDS), max_size=3),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(body=REQUESTS)
+def test_no_request_makes_the_gateway_fail(body: Json) -> None:
+    """Whatever is in a request, it is answered, or refused with an error object; never by a fault of the gateway."""
+    import asyncio
+
+    async def ask() -> httpx2.Response:
+        async with httpx2.AsyncClient(
+            transport=AppTransport(create_app({"store": {"url": "none"}})), base_url="http://x"
+        ) as client:
+            return await client.post("/v1/responses", json=body)
+
+    answer = asyncio.run(ask())
+    assert answer.status_code in (200, 400, 404), (body, answer.text)
+    if answer.status_code != 200:
+        assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
