@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         ToolsToFinalOutputResult,
     )
     from .agent_output import AgentOutputSchema, AgentOutputSchemaBase
-    from .client import client, sync_client
     from .computer import AsyncComputer, Button, Computer, Environment
     from .editor import ApplyPatchEditor, ApplyPatchOperation, ApplyPatchResult
     from .errors import (
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
         reset_conversation_history_wrappers,
         set_conversation_history_wrappers,
     )
+    from .inprocess import client, sync_client
     from .items import (
         CompactionItem,
         HandoffCallItem,
@@ -264,7 +264,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "convert_sse",
     ),
     ".stream.whole": ("to_response",),
-    ".client": (
+    ".inprocess": (
         "client",
         "sync_client",
     ),

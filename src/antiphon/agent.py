@@ -2,8 +2,10 @@
 
 from .run.agent import (
     Agent,
+    DynamicPromptFunction,
     GenerateDynamicPromptData,
     MCPConfig,
+    Prompt,
     StopAtTools,
     ToolsToFinalOutputFunction,
     ToolsToFinalOutputResult,
@@ -13,8 +15,10 @@ from .run.agent_tool import AgentToolStreamEvent
 __all__ = [
     "Agent",
     "AgentToolStreamEvent",
+    "DynamicPromptFunction",
     "GenerateDynamicPromptData",
     "MCPConfig",
+    "Prompt",
     "StopAtTools",
     "ToolsToFinalOutputFunction",
     "ToolsToFinalOutputResult",

@@ -11,7 +11,7 @@ import pytest
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
-from antiphon.client import client, sync_client
+from antiphon import client, sync_client
 from antiphon.errors import BadInput
 from antiphon.gateway import create_app
 from antiphon_providers.backends.replay import ReplayBackend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,32 @@ def test_nothing_is_the_replay_backend() -> None:
     config = load_config()
     assert {name: one.kind for name, one in config.named_backends().items()} == {"replay": "replay"}
     assert "url" not in config.store.model_fields_set
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = [
+    *(path.read_text() for path in sorted((DOCS / "deploy").glob("*.toml"))),
+    *(
+        text
+        for name in ("gateway.md", "codex.md")
+        for text in re.findall(r"```toml\n(.*?)```", (DOCS / name).read_text(), re.DOTALL)
+        if "model_provider" not in text  # which is Codex's own file
+    ),
+]
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_the_examples_of_the_documentation(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DEEPSEEK_API_KEY", "OPENROUTER_API_KEY"):
+        monkeypatch.setenv(name, "sk-in-the-environment")
+    keys, path = tmp_path / "keys", tmp_path / "a.toml"
+    keys.write_text("sk-in-the-file-1234\n")
+    path.write_text(
+        text.replace("/etc/antiphon/keys", str(keys))
+        .replace("postgresql://", "sqlite:///")
+        .replace('kind = "litellm"', 'kind = "replay"')
+    )
+    assert create_app(load_config(path)).state.gateway.config.named_backends()
 
 
 WRONG: list[tuple[Any, str]] = [

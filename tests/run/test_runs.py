@@ -86,6 +86,21 @@ async def test_instructions() -> None:
         await Runner.run(Agent("A", model=ScriptedModel(), instructions=lambda ctx: "x"), "go")  # type: ignore[arg-type, misc]
 
 
+async def test_stored_prompts() -> None:
+    async def made(data: Any) -> Any:
+        return {"id": "p_1", "variables": {"who": data.context.context, "by": data.agent.name}}
+
+    a = agent("A", [assistant_message("x")], [assistant_message("y")], prompt=made)
+    await Runner.run(a, "go", context="me")
+    assert a.model.last_call.prompt == {"id": "p_1", "version": None, "variables": {"who": "me", "by": "A"}}
+    a.prompt = {"id": "p_2", "version": "3"}
+    await Runner.run(a, "go")
+    assert a.model.last_call.prompt == {"id": "p_2", "version": "3", "variables": None}
+    a.prompt = lambda data: "p_3"
+    with pytest.raises(TypeError, match="a mapping with an id"):
+        await Runner.run(a, "go")
+
+
 @pytest.mark.parametrize("reset", [True, False])
 async def test_tool_choice_is_reset_after_a_tool_was_used(reset: bool) -> None:
     settings = ModelSettings(tool_choice="required", temperature=0.1)

@@ -81,12 +81,13 @@ def _plain(items: Sequence[Any], profile: Profile, mend: bool, read: Callable[[s
             return None
         kind = item.get("type")
         if kind is None or kind == "message":
-            role, said = item["role"], item["content"]
+            role: Any = item["role"]
+            said: Any = item["content"]
             if role == "assistant":
-                if type(said) is list and len(said) == 1 and said[0]["type"] == "output_text":
-                    said = said[0]["text"]
-                if type(said) is not str:
-                    said = read(role, said)
+                if type(said) is list and len(said) == 1 and said[0]["type"] == "output_text":  # pyright: ignore[reportUnknownArgumentType]
+                    said = said[0]["text"]  # pyright: ignore[reportUnknownVariableType]
+                if type(said) is not str:  # pyright: ignore[reportUnknownArgumentType]
+                    said = read(role, said)  # pyright: ignore[reportUnknownArgumentType]
                 if not said or said.isspace() or "tool_calls" in item or "refusal" in item:
                     return None
                 if message is None or given:
@@ -159,7 +160,7 @@ def _text(parts: Any, kinds: Sequence[str]) -> str | None:
     """Return the text of a list of parts; None where it holds anything else."""
     if type(parts) is not list:
         return None
-    listed: list[Any] = parts
+    listed: list[Any] = parts  # pyright: ignore[reportUnknownVariableType]
     texts: list[str] = []
     for part in listed:
         text: Any = part["text"]

@@ -6,7 +6,7 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeGuard, get_origin
+from typing import TYPE_CHECKING, Any, Generic, Literal, Required, TypeAlias, TypedDict, TypeGuard, get_origin
 
 from antiphon.models.interface import Model
 from antiphon.models.settings import ModelSettings
@@ -46,6 +46,14 @@ class MCPConfig(TypedDict, total=False):
     include_server_in_tool_names: bool
 
 
+class Prompt(TypedDict, total=False):
+    """A prompt that is stored at the provider: its `id`, and which version and variables of it."""
+
+    id: Required[str]
+    version: str | None
+    variables: dict[str, Any] | None
+
+
 @dataclass
 class GenerateDynamicPromptData(Generic[TContext]):
     """What a function that makes a prompt is given."""
@@ -54,6 +62,7 @@ class GenerateDynamicPromptData(Generic[TContext]):
     agent: Agent[TContext]
 
 
+DynamicPromptFunction: TypeAlias = Callable[[GenerateDynamicPromptData[Any]], MaybeAwaitable[Prompt]]
 ToolsToFinalOutputFunction: TypeAlias = Callable[
     [RunContextWrapper[Any], list[FunctionToolResult]], MaybeAwaitable[ToolsToFinalOutputResult]
 ]
@@ -121,7 +130,7 @@ class Agent(Generic[TContext]):
     mcp_servers: list[Any] = field(default_factory=list[Any])
     mcp_config: MCPConfig = field(default_factory=lambda: MCPConfig())
     instructions: Instructions = None
-    prompt: Any = None
+    prompt: Prompt | DynamicPromptFunction | None = None
     handoffs: list[Any] = field(default_factory=list[Any])
     model: str | Model | None = None
     model_settings: ModelSettings = field(default_factory=ModelSettings)
@@ -207,7 +216,7 @@ class Agent(Generic[TContext]):
 
     async def get_prompt(self, run_context: RunContextWrapper[TContext]) -> dict[str, Any] | None:
         """Return the stored prompt that the model is called with: its id, version and variables."""
-        made = self.prompt
+        made: Any = self.prompt
         if callable(made):
             made = await settled(made(GenerateDynamicPromptData(run_context, self)))
         if made is None:

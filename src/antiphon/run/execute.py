@@ -136,6 +136,8 @@ async def execute(run: Run, agent: Agent[Any], work: Sequence[Work]) -> Executed
 def _earlier(run: Run, work: Sequence[Work]) -> list[Output | None]:
     """Return what the functions among the calls returned when an earlier run made them, at their places."""
     outputs = {item.call_id: item for item in run.state.turn if isinstance(item, ToolCallOutputItem)}
+    if not outputs:
+        return []
     found: list[Output | None] = []
     for one in work:
         item = outputs.get(call_id_of(one.call))

@@ -204,10 +204,10 @@ def arguments_of(tool_name: str, arguments: str) -> dict[str, Any] | str:
     return read if is_dict(read) else f"Invalid JSON input for tool {tool_name}: expected a JSON object"
 
 
-def said_of(error: ValidationError) -> str:
-    """Return where and why values do not fit, without the values."""
+def said_of(error: ValidationError, whole: str = "arguments") -> str:
+    """Return where and why values do not fit, without the values. `whole`: what all of them together are called."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{'.'.join(str(key) for key in one['loc']) or 'arguments'}: {one['msg']}" for one in found)
+    return "; ".join(f"{'.'.join(str(key) for key in one['loc']) or whole}: {one['msg']}" for one in found)
 
 
 def _in_thread(function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -227,7 +227,7 @@ def _checked(tool_name: str, output: Any, adapter: TypeAdapter[Any]) -> Any:
     try:
         return adapter.validate_python(output)
     except ValidationError as error:
-        problem = said_of(error)
+        problem = said_of(error, "output")
     raise UserError(f"Function tool {tool_name} returned an output that does not match its output type: {problem}")
 
 

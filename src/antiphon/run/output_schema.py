@@ -91,7 +91,7 @@ class AgentOutputSchema(AgentOutputSchemaBase):
         try:
             return adapter.validate_json(json_str)
         except ValidationError as error:
-            return _Unfit(said_of(error))
+            return _Unfit(said_of(error, "the answer"))
 
     def _made_strict(self) -> dict[str, Any]:
         try:

@@ -1,0 +1,156 @@
+"""A run and its session: what was said before is read once, and each turn is added once, when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+from antiphon.exceptions import UserError
+from antiphon.stream.chunk import fields
+
+from .awaiting import settled
+from .items import ItemHelpers, MessageOutputItem, ReasoningItem, RunItem, call_id_of
+from .reading import is_list
+
+if TYPE_CHECKING:
+    from .config import RunConfig
+    from .state import RunState
+
+Json: TypeAlias = dict[str, Any]
+
+# types of calls that are answered by an output item with their call_id. Those that a server answers itself are not here.
+ANSWERED = frozenset(
+    {"function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"}
+)
+OUTPUTS = frozenset(f"{kind}_output" for kind in ANSWERED)
+
+
+@runtime_checkable
+class Keeps(Protocol):
+    """What a run needs of a session."""
+
+    async def get_items(self, limit: int | None = None) -> list[Any]: ...
+    async def add_items(self, items: list[Any]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOfRun:
+    """A session, as one run uses it."""
+
+    session: Keeps
+    config: RunConfig
+
+    async def begin(self, state: RunState[Any], *, resumed: bool) -> None:
+        """Put what was said before in front of the run's input, and add that to the session, unless it is there."""
+        said = ItemHelpers.input_to_new_input_list(state.original_input)
+        limit = _limit(self.config.session_settings)
+        limit = _limit(getattr(self.session, "session_settings", None)) if limit is None else limit  # optional there
+        history = list(await (self.session.get_items() if limit is None else self.session.get_items(limit=limit)))
+        if resumed and said and history[-len(said) :] == said:  # the run before came to add it, and no further
+            del history[-len(said) :]
+            state.input_saved = True
+        history = paired(history, said)
+        joined, new = [*history, *said], said
+        if self.config.session_input_callback is not None:
+            joined, new = await self._joined(history, said)
+        if not state.input_saved:
+            await self.add(new)
+        state.original_input, state.input_saved = joined, True
+
+    async def missing(self, items: list[Any]) -> list[Any]:
+        """Return those of a turn's items that are not at the end of the session already."""
+        end = await self.session.get_items(limit=len(items)) if items else []
+        for count in range(min(len(items), len(end)), 0, -1):
+            if end[-count:] == items[:count] and any(call_id_of(fields(item)) for item in items[:count]):
+                return items[count:]
+        return items
+
+    async def add(self, items: Sequence[Any]) -> None:
+        """Add input items."""
+        if items:
+            await self.session.add_items(list(items))
+
+    async def _joined(self, history: list[Any], said: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return what the caller's function makes of both, and what of that is new."""
+        joined: Any = await settled(self.config.session_input_callback(list(history), list(said)))
+        if not is_list(joined):
+            raise UserError(
+                f"session_input_callback returned {type(joined).__name__}: a list of input items is expected"
+            )
+        known = {id(item) for item in history}
+        new = [item for item in joined if id(item) not in known]
+        return joined, [item for item in new if item not in history]
+
+
+def _limit(settings: Any) -> int | None:
+    found = fields(settings).get("limit") if settings is not None else None
+    return found if isinstance(found, int) else None
+
+
+def paired(history: list[Any], said: Sequence[Any] = ()) -> list[Any]:
+    """Return a history without what has lost its other half, `said` counting too.
+
+    That is calls without output, outputs without call, and reasoning without what it led to. They come of a run that
+    broke off, or of a cut by a limit, and no provider takes them.
+    """
+    every = [fields(item) for item in (*history, *said)]
+    calls = {call_id_of(item) for item in every if item.get("type") in ANSWERED}
+    outputs = {call_id_of(item) for item in every if item.get("type") in OUTPUTS}
+    whole = [_has_its_other(fields(item), calls, outputs) for item in history]
+    kept = [(item, place) for place, item in enumerate(history) if whole[place]]
+    return settled_reasoning([item for item, place in kept if not _of_a_lost_call(history, whole, place)])
+
+
+def settled_reasoning(items: list[Any]) -> list[Any]:
+    """Return input items without reasoning that nothing of the model's follows."""
+    kept: list[Any] = []
+    for item in reversed(items):
+        if fields(item).get("type") != "reasoning" or (kept and _of_the_model(fields(kept[-1]))):
+            kept.append(item)
+    return kept[::-1]
+
+
+def _of_the_model(item: Mapping[str, Any]) -> bool:
+    kind = str(item.get("type"))
+    return item.get("role") == "assistant" or kind.endswith("_call") or kind in ("reasoning", "program", "compaction")
+
+
+def _of_a_lost_call(history: Sequence[Any], whole: Sequence[bool], place: int) -> bool:
+    """Whether an item is reasoning that led to a call that is gone, and to none that is there."""
+    if fields(history[place]).get("type") != "reasoning":
+        return False
+    after = range(place + 1, len(history))
+    last = next((n for n in after if fields(history[n]).get("type") not in {*ANSWERED, "reasoning"}), len(history))
+    led_to = [whole[n] for n in range(place + 1, last) if fields(history[n]).get("type") in ANSWERED]
+    return bool(led_to) and not any(led_to)
+
+
+def _has_its_other(item: Mapping[str, Any], calls: set[str | None], outputs: set[str | None]) -> bool:
+    kind = item.get("type")
+    if kind in ANSWERED:
+        return call_id_of(item) in outputs
+    return kind not in OUTPUTS or call_id_of(item) in calls
+
+
+def before_output(items: Sequence[RunItem]) -> list[RunItem]:
+    """Return the items of a last turn that are kept whatever the guardrails of the output say: those of its tools.
+
+    They end where the model's message begins, which may be refused.
+    """
+    place = next((n for n, item in enumerate(items) if isinstance(item, MessageOutputItem)), len(items))
+    while place and isinstance(items[place - 1], ReasoningItem):
+        place -= 1
+    return list(items[:place])
+
+
+def without_output(items: Sequence[RunItem]) -> list[RunItem]:
+    """Return the items of a last turn whose output was refused: calls with their outputs, and no message."""
+    return settled_items([item for item in items if not isinstance(item, MessageOutputItem)])
+
+
+def settled_items(items: Sequence[RunItem]) -> list[RunItem]:
+    """Return run items without reasoning that nothing of the model's follows."""
+    raws = [fields(item.raw_item) for item in items]
+    settled = {id(raw) for raw in settled_reasoning(raws)}
+    return [item for item, raw in zip(items, raws, strict=True) if id(raw) in settled]
