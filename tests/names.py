@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "names.md"
 TITLES = {
     ".stream": "The stream",
     ".profile": "Profiles",
-    ".client": "The client without a server",
+    ".inprocess": "The client without a server",
     ".models": "Models",
     ".agent": "Agents",
     ".run": "Runs",

@@ -220,7 +220,9 @@ def _content(at: int, delta: Json, fields: tuple[str, ...]) -> Iterator[Piece]:
 
 
 def _text(content: object) -> str:
-    """Return the text of `content`: a string, or a list of typed parts."""
+    """Return the text of `content`: a string, a list of typed parts, or the digits of a number."""
+    if isinstance(content, int | float) and not isinstance(content, bool):
+        return json.dumps(content)
     parts = [one for one in mappings(content) if one.get("type") in ("text", "output_text", None)]
     return text(content) or "".join(text(part.get("text")) for part in parts)
 

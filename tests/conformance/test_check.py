@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from antiphon import Profile
+from antiphon import Profile, convert
 from antiphon_conformance import (
     TABLES,
     Client,
@@ -426,3 +426,21 @@ def test_a_table_is_total(name: str) -> None:
             assert move.to in table
             assert set(move.owed) <= roles
             assert not move.code or find(move.code) is not None
+
+
+@pytest.mark.parametrize("content", [7, -1.5, 0])
+def test_a_number_in_the_place_of_a_text_is_its_digits(content: float) -> None:
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"content": content}}]},
+        {"choices": [{"index": 0, "delta": {"content": " bells"}, "finish_reason": "stop"}]},
+    ]
+    events = list(convert(chunks, events="dict"))
+    assert events[-1]["response"]["output"][0]["content"][0]["text"] == f"{content} bells"
+    assert check(events, chunks=chunks).findings == ()
+
+
+@pytest.mark.parametrize("patch", ["{}[", "{} {}", "[1][2]"])
+def test_a_custom_tool_may_be_given_what_looks_like_two_json_texts(patch: str) -> None:
+    call = {"index": 0, "id": "call_1", "type": "custom", "custom": {"name": "patch", "input": patch}}
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}]
+    assert check(convert(chunks, events="dict")).findings == ()

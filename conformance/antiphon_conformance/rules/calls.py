@@ -78,7 +78,7 @@ def calls_stay_apart(trace: Trace) -> Iterator[Found]:
     for item, part in calls_of(trace):
         yield from folded(Found(at, message) for at, code, message in item.misfits if code == "CAL003")
         arguments = text(item.said.get("arguments")) or (part.joined if part is not None else "")
-        if _json(arguments) == "several" and not _sent_so(trace, arguments):
+        if item.type == "function_call" and _json(arguments) == "several" and not _sent_so(trace, arguments):
             yield Found(
                 item.done_at or item.first_at, f"{item.label()} holds more than one JSON text: {quoted(arguments)}"
             )

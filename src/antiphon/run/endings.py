@@ -34,26 +34,16 @@ async def finish(run: Run, agent: Agent[Any], output: Any) -> None:
     await run.hooks.agent_end(run.hook_context(), agent, output)
     guardrails = [*agent.output_guardrails, *(run.config.output_guardrails or ())]
     if guardrails:
-        await _save_tools(run)
+        await run.save(len(before_output(state.turn)))  # it is done, whatever is said of the output
     try:
         await check_output(guardrails, state.context, agent, output, state.output_guardrail_results)
     except OutputGuardrailTripwireTriggered:
-        if run.session is not None:
-            await run.session.add(state.inputs_of(without_output(state.turn[state.turn_saved :])))
+        await run.keep(without_output(state.turn[state.turn_saved :]))
         raise
     await run.save()
     state.final_output = output
     state.end_turn()
     state.ended = True
-
-
-async def _save_tools(run: Run) -> None:
-    """Add to the session what the tools of the last turn did: it is done, whatever is said of the output."""
-    state = run.state
-    kept = before_output(state.turn)
-    if run.session is not None and len(kept) > state.turn_saved:
-        await run.session.add(state.inputs_of(kept[state.turn_saved :]))
-        state.turn_saved = len(kept)
 
 
 async def instead_of(run: Run, agent: Agent[Any], kind: ErrorKind, error: AgentsException) -> FinalOutput:

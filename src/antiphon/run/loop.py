@@ -22,11 +22,11 @@ from antiphon.models.interface import ModelResponse
 from antiphon.stream.chunk import fields
 
 from .agent import Agent, is_agent
-from .approvals import Invocation, Ledger
+from .approvals import Ledger
 from .classify import Answer, HandoffRun, Offered, Programs, classify
 from .decide import USES, FinalOutput, HandoffTo, Interruption, Outcome, RunAgain, decide, no_output
 from .endings import finish, instead_of
-from .events import AgentUpdatedStreamEvent, StreamEvent
+from .events import AgentUpdatedStreamEvent, StreamEvent, item_event
 from .execute import Executed, execute
 from .guards import checked
 from .handoffs import HandoffInputData, filtered, owned_items
@@ -35,7 +35,9 @@ from .items import (
     HandoffOutputItem,
     ItemHelpers,
     MessageOutputItem,
+    RunItem,
     ToolCallOutputItem,
+    call_id_of,
 )
 from .model_call import ModelCall, final_by_tools
 from .running import Run
@@ -248,58 +250,63 @@ async def _after(run: Run, agent: Agent[Any], outcome: Outcome) -> AsyncGenerato
             state.pending = list(pending)
             await run.save()
         case HandoffTo(calls):
-            target = await _hand_over(run, agent, calls)
-            for shown in run.fresh():
-                yield shown
-            await _pass_on(run, agent, target, calls[0].handoff)
+            target, outputs = await _hand_over(run, agent, calls)
+            await _pass_on(run, agent, target, outputs, calls[0].handoff)
+            for event in filter(None, map(item_event, outputs)):
+                yield event
             yield AgentUpdatedStreamEvent(target)
 
 
 # --- handoffs --------------------------------------------------------------------------------------------------------
 
 
-async def _hand_over(run: Run, agent: Agent[Any], calls: tuple[HandoffRun, ...]) -> Agent[Any]:
-    """Return the agent that takes over; the outputs of the calls are in the turn."""
-    state, (first, *others) = run.state, calls
-    for one in others:
-        raw = ItemHelpers.tool_call_output_item(one.call, IGNORED)
-        state.turn.append(ToolCallOutputItem(agent, raw, IGNORED))
-        run.ledger.complete(Invocation.of(one.call).call_id)
-    target: Any = await first.handoff.on_invoke_handoff(state.context, first.call.arguments)
+async def _hand_over(run: Run, agent: Agent[Any], calls: tuple[HandoffRun, ...]) -> tuple[Agent[Any], list[RunItem]]:
+    """Return the agent that takes over, and the outputs of the calls."""
+    first, *others = calls
+    outputs: list[RunItem] = [
+        ToolCallOutputItem(agent, ItemHelpers.tool_call_output_item(one.call, IGNORED), IGNORED) for one in others
+    ]
+    target: Any = await first.handoff.on_invoke_handoff(run.state.context, fields(first.call)["arguments"])
     if not is_agent(target):
         raise UserError(f"the handoff {first.handoff.tool_name!r} led to {type(target).__name__}: to an Agent it must")
     raw = ItemHelpers.tool_call_output_item(first.call, first.handoff.get_transfer_message(target))
-    state.turn.append(HandoffOutputItem(agent, raw, agent, target))
-    run.ledger.complete(Invocation.of(first.call).call_id)
-    await run.hooks.handoff(state.context, agent, target)
-    return target
+    outputs.append(HandoffOutputItem(agent, raw, agent, target))
+    await run.hooks.handoff(run.state.context, agent, target)
+    return target, outputs
 
 
-async def _pass_on(run: Run, agent: Agent[Any], target: Agent[Any], by: Handoff[Any, Any]) -> None:
-    """End the turn, with what the next agent reads made by the filter or the nesting that holds."""
+async def _pass_on(
+    run: Run, agent: Agent[Any], target: Agent[Any], outputs: list[RunItem], by: Handoff[Any, Any]
+) -> None:
+    """End the turn, with what the next agent reads made by the filter or the nesting that holds.
+
+    All of it is saved first and becomes true at once then: a state that is kept meanwhile is before the handoff.
+    """
     state = run.state
-    data = await _passed(run, agent, target, by)
+    turn = [*state.turn, *outputs]
+    data = await _passed(run, agent, target, by, turn)
+    saved = {id(item) for item in state.turn[: state.turn_saved]}
+    kept = turn if data is None else settled_items(data.new_items)
+    await run.keep([item for item in kept if id(item) not in saved])
+    for item in outputs:
+        run.ledger.complete(call_id_of(item.raw_item) or "")
     if data is None:
-        await run.save()
+        state.turn = turn
         state.end_turn()
     else:
-        saved = {id(item) for item in state.turn[: state.turn_saved]}
-        state.turn = list(data.new_items)
-        kept = [item for item in state.turn if id(item) not in saved]
-        if run.session is not None:
-            await run.session.add(state.inputs_of(settled_items(kept)))
         history = data.input_history
         state.original_input = history if isinstance(history, str) else list(history)
-        state.owned = owned_items(data)
-        state.new_items.extend(state.turn)
+        state.owned, state.rewritten = owned_items(data), True
+        state.new_items.extend(data.new_items)
         read = data.new_items if data.input_items is None else data.input_items
         state.model_items = settled_items([*data.pre_handoff_items, *read])
-        state.rewritten = True
         state.start_turn()
     state.current_agent, state.begun = target, False
 
 
-async def _passed(run: Run, agent: Agent[Any], target: Agent[Any], by: Handoff[Any, Any]) -> HandoffInputData | None:
+async def _passed(
+    run: Run, agent: Agent[Any], target: Agent[Any], by: Handoff[Any, Any], turn: list[RunItem]
+) -> HandoffInputData | None:
     """Return what the next agent reads; None where that is all there was."""
     state = run.state
     input_filter = by.input_filter or run.config.handoff_input_filter
@@ -313,7 +320,7 @@ async def _passed(run: Run, agent: Agent[Any], target: Agent[Any], by: Handoff[A
     data = HandoffInputData(
         said if isinstance(said, str) else tuple(said),
         tuple(state.model_items),
-        tuple(state.turn),
+        tuple(turn),
         state.context,
     )
     if input_filter is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +24,7 @@ from .events import RunItemStreamEvent, StreamEvent, ToolProgressStreamEvent, it
 from .guards import Guards
 from .handoffs import Handoff, handoff
 from .hooks import Told
+from .items import RunItem
 from .local_calls import Computers
 from .output_schema import AgentOutputSchema, AgentOutputSchemaBase
 from .session import SessionOfRun
@@ -145,14 +146,23 @@ class Run:
         held = self.state.context
         return AgentHookContext(held.context, held.usage, held.turn_input, held.tool_input, self.ledger)
 
-    async def save(self) -> None:
-        """Add the items of the turn to the session that are not there yet."""
+    async def save(self, count: int | None = None) -> None:
+        """Add the items of the turn, or the first `count`, to the session, but for those that are there.
+
+        They count as saved once they are: whoever keeps the state meanwhile may be stopped before.
+        """
+        state = self.state
+        until = len(state.turn) if count is None else count
+        if self.session is not None and until > state.turn_saved:
+            await self.keep(state.turn[state.turn_saved : until])
+        state.turn_saved = max(until, state.turn_saved)
+
+    async def keep(self, items: Sequence[RunItem]) -> None:
+        """Add items to the session; those of the first turn of a resumed run may be there already."""
         if self.session is None:
             return
-        state = self.state
-        new = state.inputs_of(state.turn[state.turn_saved :])
-        state.turn_saved = len(state.turn)
-        if self.resumed:  # who saved the state may have been stopped after this was added, and before the next one
+        new = self.state.inputs_of(items)
+        if self.resumed:
             new = await self.session.missing(new)
             self.resumed = False
         await self.session.add(new)
