@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 import antiphon
 import antiphon_conformance
-from antiphon.cli import app
+from antiphon.cli import app, entries
 from antiphon.stream.endings import FINISHES
 from antiphon.stream.handler import Options
 
@@ -133,12 +133,12 @@ def test_the_page_of_endings_has_all_finish_words() -> None:
     assert [word for word in FINISHES if f"`{word}`" not in page] == []
 
 
-@pytest.mark.parametrize("command", ["convert", "demo", "explain", "lint"])
+@pytest.mark.parametrize("command", sorted(entries()))
 def test_the_command_page_names_all_options(command: str) -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     section = page.partition(f"## antiphon {command}")[2].partition("\n## ")[0]
     asked = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
-    options = set(re.findall(r"(?<![\w-])--[a-z-]+", asked.stdout.partition("─ Options")[2])) - {"--help"}
+    options = set(re.findall(r"(?<![\w-])--[a-z-]+", asked.stdout.partition("╭─")[2])) - {"--help"}
     assert sorted(option for option in options if f"`{option}" not in section) == []
 
 

@@ -15,6 +15,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -66,8 +67,8 @@ async def backend(port: int, load: Load) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
-                length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
-                await reader.readexactly(int(length.partition(b":")[2]))
+                lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]
+                await reader.readexactly(int(lengths[0].partition(b":")[2]) if lengths else 0)
                 writer.write(
                     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
                 )
@@ -137,15 +138,15 @@ async def read_one(port: int, *, slow: bool = False) -> tuple[int, bool]:
             await asyncio.sleep(0.05)
     writer.close()
     events = [
-        line for line in unchunked(b"".join(held).partition(b"\r\n\r\n")[2]).split(b"\n") if line.startswith(b"data: ")
+        line for line in unchunked(b"".join(held).partition(b"\r\n\r\n")[2]).split(b"\n") if line.startswith(b"data: {")
     ]
     read = [json.loads(line[6:]) for line in events]
     deltas = [event for event in read if event["type"] == "response.output_text.delta"]
     said = [event["delta"] for event in deltas]
     whole = (
-        [event["sequence_number"] for event in read] == list(range(len(read)))
+        [event.get("sequence_number") for event in read] == list(range(len(read)))
         and said == [f"w{number % 1000:03d} " for number in range(len(said))]
-        and len({event["item_id"] for event in deltas}) == 1
+        and len({event.get("item_id") for event in deltas}) == 1
         and read[-1]["type"] == "response.completed"
     )
     return len(deltas), whole
@@ -252,8 +253,71 @@ def free_port() -> int:
     return free_port()
 
 
-async def main(rounds: int, only: str) -> None:
+PROXY = """model_list:
+  - model_name: m
+    litellm_params: {{model: deepseek/m, api_base: "{url}", api_key: none}}
+"""
+
+
+async def against(command: str, load: Load, rounds: int) -> tuple[float, float]:
+    """Return the CPU seconds a chunk of LiteLLM's proxy, whose `command` is given, and of the gateway, in turn."""
+    ports = [free_port(), free_port(), free_port()]
+    url = f"http://127.0.0.1:{ports[0]}/v1"
+    shape = ("--chunks", str(load.chunks), "--together", str(load.together))
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as settings:
+        settings.write(PROXY.format(url=url))
+        settings.flush()
+        async with (
+            running("backend", "--port", str(ports[0]), *shape),
+            running("gateway", "--port", str(ports[1]), "--url", url) as served,
+            proxy(command, settings.name, ports[2]) as other,
+        ):
+            taken: dict[int, list[float]] = {other.pid: [], served.pid: []}
+            for _ in range(rounds + 1):
+                for process, port in ((other, ports[2]), (served, ports[1])):
+                    before = cpu_of(process.pid)
+                    read = await asyncio.gather(*(read_one(port) for _ in range(load.streams)))
+                    assert min(count for count, _ in read) > load.chunks * 0.9, read
+                    taken[process.pid].append((cpu_of(process.pid) - before) / load.chunks / load.streams)
+            return statistics.median(taken[other.pid][1:]), statistics.median(taken[served.pid][1:])
+
+
+@asynccontextmanager
+async def proxy(command: str, settings: str, port: int) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run LiteLLM's proxy while the block lasts."""
+    environment = {
+        **os.environ,
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
+    }
+    process = await asyncio.create_subprocess_exec(
+        *(command, "--config", settings, "--port", str(port), "--host", "127.0.0.1"),
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(600):
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+                break
+            except OSError:
+                await asyncio.sleep(0.2)
+        yield process
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def main(rounds: int, only: str, litellm: str) -> None:
     """Measure and print the tables."""
+    if litellm:
+        other, served = await against(litellm, Load(10, 500, 10), rounds)
+        print(
+            f"LiteLLM's proxy {other * 1e6:.1f} µs a chunk, the gateway {served * 1e6:.1f}: ×{other / served:.1f}",
+            flush=True,
+        )
     if only in ("", "cost"):
         print(f"{'':24}{'engine':>10}{'gateway':>10}   (CPU µs a chunk)")
         for name, load in LOADS.items():
@@ -274,7 +338,8 @@ if __name__ == "__main__":
     options.add_argument("--together", type=int, default=1)
     options.add_argument("--pause", type=float, default=0.0)
     options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--only", default="", choices=["", "cost", "crowd"])
+    options.add_argument("--litellm", default="", metavar="COMMAND", help="LiteLLM's proxy, to be measured beside it")
+    options.add_argument("--only", default="", choices=["", "cost", "crowd", "litellm"])
     given = options.parse_args()
     match given.role:
         case "backend":
@@ -284,4 +349,4 @@ if __name__ == "__main__":
         case "gateway":
             gateway(given.url, given.port)
         case _:
-            asyncio.run(main(given.rounds, given.only))
+            asyncio.run(main(given.rounds, given.only, given.litellm))

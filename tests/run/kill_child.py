@@ -22,7 +22,7 @@ from antiphon.testing import ModelCall, ModelStep, ScriptedModel, assistant_mess
 from antiphon.tool import function_tool
 from antiphon.tool_context import ToolContext
 
-TURNS = 8
+TURNS = 25
 
 
 def built(folder: Path) -> Agent[Any]:

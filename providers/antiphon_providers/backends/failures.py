@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
 
 from antiphon.errors import (
@@ -25,6 +23,7 @@ from antiphon.errors import (
     ServerFailed,
     Stage,
 )
+from antiphon.models.waits import retry_after
 from antiphon.stream.chunk import fields, is_object, plain, whole_number
 from antiphon.stream.faults import STATUS, fault_of, redact
 
@@ -123,23 +122,6 @@ def failure_of_error(
     said = _words(chain[0]) if body is None else _said(body.encode()) if isinstance(body, str) else body
     kind = next((kind for name, kind in _BY_NAME.items() if name in names), None)
     return _failure(_status_of(chain), _headers_of(chain), said, hide, _text(body), kind)
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the provider asks to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if not value:
-            continue
-        try:
-            return max(float(value) * unit, 0.0)
-        except ValueError:
-            pass
-        try:
-            return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
-        except ValueError:
-            pass
-    return None
 
 
 # --- an answer -----------------------------------------------------------------------------------------------------

@@ -26,7 +26,10 @@ from .sdk_errors import typed
 Ask: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Any]]  # gives events if `stream` is set, else a response
 
 # what the SDK raises: its own errors, and of a stream that has begun those of its HTTP client and of its JSON reader
-RAISED = (AntiphonError, openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, OSError, ValueError)
+RAISED = (
+    *(AntiphonError, openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError),
+    *(OSError, ValueError, RecursionError),
+)
 EXCERPT = 300  # bytes of a body that an error tells of
 CUT = "the stream ended without a terminal event"
 
@@ -68,7 +71,7 @@ class Asked:
         pulled = self._repaired(answer) if self._repair else self._passed(answer)
         try:
             async for event in pulled:
-                if event.type in TERMINALS:
+                if getattr(event, "type", None) in TERMINALS:
                     self._take(event.response)
                 yield event
         finally:
@@ -80,6 +83,8 @@ class Asked:
     async def _passed(self, answer: Any) -> AsyncGenerator[Any, None]:
         try:
             async for event in answer:
+                if not is_object(event):
+                    raise BadAnswer(f"the server sent an event that is no object: {str(event)[:60]!r}")
                 yield event
         except RAISED as error:
             self.error = typed_raised(error)
@@ -163,6 +168,6 @@ def typed_raised(error: Exception) -> AntiphonError:
     said = redact(f"{type(error).__name__}: {error}")
     if isinstance(error, httpx2.TimeoutException):
         return TimedOut(f"the stream was silent too long ({said})", stage="idle")
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | RecursionError):
         return BadAnswer(f"the server sent what cannot be read: {said}")
     return ConnectionFailed(f"the connection to the server failed: {said}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import openai
 
 from antiphon.errors import (
@@ -18,6 +16,8 @@ from antiphon.errors import (
     TimedOut,
 )
 from antiphon.stream.faults import redact
+
+from .waits import retry_after
 
 # status -> what is raised; others by their first digit
 STATUSES: dict[int, type[ProviderError]] = {
@@ -47,15 +47,5 @@ def typed(error: openai.OpenAIError) -> ProviderError:
         code=code,
         param=error.param,
         request_id=error.request_id,
-        retry_after=seconds(error.response.headers),
+        retry_after=retry_after(error.response.headers),
     )
-
-
-def seconds(headers: Mapping[str, str]) -> float | None:
-    """Return how long the server asks to wait; None where it does not say, or says it as a date."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        try:
-            return float(headers[name]) / unit
-        except (KeyError, ValueError):
-            continue
-    return None
