@@ -73,7 +73,7 @@ def named(path: Path) -> str:
 
 
 # page -> the package that its examples need, beyond those that the tests do
-NEEDS = {"docs/from-openai-agents.md": "agents"}
+NEEDS = {"docs/from-openai-agents.md": "agents", "docs/mcp.md": "mcp"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=named)

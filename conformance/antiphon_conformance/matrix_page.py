@@ -54,12 +54,12 @@ _SECTIONS: tuple[tuple[Kind, str, str], ...] = (
     ),
 )
 _AGAIN = (
-    "```console",
-    "$ pip install 'antiphon[conformance]' openai-agents litellm   # and what else is to be measured",
-    "$ antiphon matrix                          # all converters that are installed",
-    "$ antiphon matrix litellm --baselines .    # one, and its deviations as data",
-    "$ antiphon matrix --url http://127.0.0.1:8080/v1 --model tiny",
-    "$ antiphon matrix --recordings DIR         # a folder of recorded event streams for each server",
+    "```sh",
+    "pip install 'antiphon[conformance]' openai-agents litellm   # and what else is to be measured",
+    "antiphon matrix                          # all converters that are installed",
+    "antiphon matrix litellm --baselines .    # one, and its deviations as data",
+    "antiphon matrix --url http://127.0.0.1:8080/v1 --model tiny",
+    "antiphon matrix --recordings DIR         # a folder of recorded event streams for each server",
     "```",
     "",
     "A converter of your own is measured by `antiphon check mypackage.stream:convert`.",

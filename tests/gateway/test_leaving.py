@@ -124,11 +124,11 @@ async def test_more_responses_than_places_are_refused(scripted: Scripted) -> Non
 
 
 async def test_too_many_events_end_the_stream_as_failed(scripted: Scripted) -> None:
-    async with asking(over(scripted, limits={"events": 20})) as client:
+    async with asking(over(scripted, limits={"events": 10})) as client:
         answer = await client.post("/v1/responses", json={"model": "slow", **ASK})
     events = judged(events_in(answer.content))
     assert events[-1]["type"] == "response.failed"
-    assert "more than 20 events" in events[-1]["response"]["error"]["message"]
+    assert "more than 10 events" in events[-1]["response"]["error"]["message"]
 
 
 async def test_a_slow_reader_slows_the_backend() -> None:

@@ -40,6 +40,7 @@ ATTACKS: dict[str, Script] = {
     "half a native event": [EVENT_STREAM, *NATIVE, b'data: {"type": "resp', Act.CLOSE],
     "bytes that are no text": [EVENT_STREAM, b"data: \xff\xfe\xfd\n\n", Act.CLOSE],
     "JSON that is no object": [EVENT_STREAM, b"data: [1]\n\ndata: null\n\ndata: 3\n\n", Act.CLOSE],
+    "objects that say nothing": [EVENT_STREAM, b'data: {}\n\ndata: {"type": 3}\n\n', Act.CLOSE],
     "deep JSON": [EVENT_STREAM, b"data: " + b"[" * 100_000 + b"\n\n", Act.CLOSE],
     "a page": answer(PAGE, content_type="text/html"),
     "a page with an error": answer(PAGE, "502 Bad Gateway", content_type="text/html"),

@@ -22,7 +22,7 @@ from antiphon.testing import ModelCall, ModelStep, ScriptedModel, assistant_mess
 from antiphon.tool import function_tool
 from antiphon.tool_context import ToolContext
 
-TURNS = 25
+TURNS = 8
 
 
 def built(folder: Path) -> Agent[Any]:

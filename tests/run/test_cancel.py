@@ -304,3 +304,43 @@ async def test_a_cancelled_resumed_run_keeps_what_was_done() -> None:
         "tool_call_output:at last",
         "message_output:done",
     ]
+
+
+@pytest.mark.parametrize("build", [two_tools_two_turns, handoff_only])
+@pytest.mark.parametrize("added", [True, False])
+async def test_a_state_kept_while_the_turn_is_saved(added: bool, build: Any) -> None:
+    """The process is stopped while the session takes the turn, or just after: it has the turn once in the end."""
+
+    class Slow(ListSession):
+        """Stops in the middle of adding the first turn."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.reached, self.quick = asyncio.Event(), False
+
+        async def add_items(self, items: list[Any]) -> None:
+            stops = self.saves == [1] and not self.quick
+            if not stops or added:
+                await super().add_items(items)
+            if stops:
+                self.reached.set()
+                await asyncio.Event().wait()
+
+    session, world = Slow(), World()
+    a = build(world)
+    result = Runner.run_streamed(a, "go", session=session)
+    reader = asyncio.create_task(_all(result))
+    await session.reached.wait()
+    state = result.to_state()
+    reader.cancel()
+    await asyncio.wait([reader, result.run_loop_task])
+    session.quick = True
+    final = await Runner.run(a, state, session=session)
+    assert session.items == final.to_input_list()
+    assert final.final_output in ("done", "I am B")
+    assert len(set(world.done)) == len(world.done)
+
+
+async def _all(result: Any) -> None:
+    async for _ in result.stream_events():
+        pass

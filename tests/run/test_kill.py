@@ -16,7 +16,7 @@ from antiphon.memory import SQLiteSession
 from .kill_child import TURNS
 
 ROOT = Path(__file__).parents[2]
-KILLS = 50
+KILLS = 10
 
 
 def child(folder: Path) -> subprocess.Popen[bytes]:

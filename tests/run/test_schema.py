@@ -160,7 +160,7 @@ SCHEMAS: list[tuple[str, Callable[..., Any], dict[str, Any]]] = [
     ),
     ("bound method", Service().look, {"key": _string("Key")}),
     ("object", Service(), {"key": _integer("Key")}),
-    ("partial", partial(plain, c=1.0), {"a": _integer("A"), "b": _string("B", default="x")}),
+    ("partial", partial(plain, c=1.0), {"a": _integer("A", description="The first."), "b": _string("B", default="x")}),
 ]
 
 

@@ -63,6 +63,7 @@ def _routes(gateway: Gateway) -> list[Route]:
         ("POST", "/responses", "create", routes.create),
         ("GET", "/responses/{response_id}", "retrieve", routes.retrieve),
         ("DELETE", "/responses/{response_id}", "delete", routes.delete),
+        ("POST", "/responses/{name}", "unknown", routes.unknown),
         ("POST", "/responses/{response_id}/cancel", "cancel", routes.cancel),
         ("GET", "/responses/{response_id}/input_items", "input_items", routes.input_items),
         ("GET", "/models", "models", routes.models),

@@ -124,6 +124,11 @@ class Routes:
             raise missing("Response", response_id)
         return stored
 
+    async def unknown(self, request: Request, caller: Caller) -> Response:
+        """Say that it is not there: of the API, `compact` and `input_tokens` would be, and no chat backend has them."""
+        name = request.path_params["name"]
+        raise ApiError(404, f"there is no such path: /responses/{name[:100]}", code="unknown_url")
+
     # --- models ------------------------------------------------------------------------------------------------
 
     async def models(self, request: Request, caller: Caller) -> Response:

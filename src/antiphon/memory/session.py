@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from antiphon.exceptions import UserError
 from antiphon.run.reading import is_dict
 from antiphon.stream.chunk import plain
 
@@ -74,14 +75,29 @@ class Replaces(Protocol):
 
 
 def written(items: Iterable[Any]) -> list[str]:
-    """Return items as JSON texts. ASCII alone: half a character would be refused by a database."""
-    return [json.dumps(plain(item), separators=(",", ":")) for item in items]
+    """Return items as JSON texts. ASCII alone: half a character would be refused by a database.
+
+    Raises UserError where one is no item: it could not be read again.
+    """
+    if isinstance(items, str | bytes | Mapping):
+        raise UserError(f"a session is given {type(items).__name__}: a list of items is expected")
+    return [_written(item, place) for place, item in enumerate(items)]
+
+
+def _written(item: Any, place: int) -> str:
+    held = plain(item)
+    if not is_dict(held):
+        raise UserError(
+            f"items[{place}] of a session is {type(item).__name__}: an item is a mapping, such as "
+            '{"role": "user", "content": "…"}'
+        )
+    return json.dumps(held, separators=(",", ":"))
 
 
 def read(text: Any) -> Item | None:
-    """Return the item in a JSON text; None where there is none, because the text was spoilt."""
+    """Return the item in a JSON text, or in its UTF-8; None where there is none, because it was spoilt."""
     try:
-        found: Any = json.loads(text)
+        found: Any = json.loads(text.decode() if isinstance(text, bytes) else text)
     except (TypeError, ValueError, RecursionError):
         return None
     return found if is_dict(found) else None

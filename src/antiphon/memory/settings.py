@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -42,5 +43,6 @@ class SessionSettings:
         return cls(**settings)
 
     def limited(self, limit: int | None) -> int | None:
-        """Return `limit`, checked, or these settings' where there is none."""
-        return self.limit if limit is None else SessionSettings(limit).limit
+        """Return `limit`, checked, or these settings' where there is none; at most as many as there can be."""
+        most = self.limit if limit is None else SessionSettings(limit).limit
+        return most if most is None else min(most, sys.maxsize)

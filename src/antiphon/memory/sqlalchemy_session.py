@@ -39,6 +39,8 @@ SETUP_LOCK = 0x616E7469  # PostgreSQL's advisory lock under which the tables are
 class SQLAlchemySession(SessionABC):
     """A session in a database: by `url`, or in an `engine` that its owner closes. Without either, a SQLite file.
 
+    With an engine of its own it raises UserError where it is used after `close()`, and no error holds what is kept.
+
     The tables are made when they are first needed, unless `create_tables` is False. `engine_kwargs` go to the engine
     that is made for `url`.
     """
@@ -59,7 +61,7 @@ class SQLAlchemySession(SessionABC):
             raise UserError("a session has a url or an engine, not both")
         self.session_id = session_id
         self.session_settings = SessionSettings.of(session_settings)
-        self._owned = engine is None
+        self._owned, self._closed = engine is None, False
         self._engine = _engine(url or DEFAULT_URL, engine_kwargs) if engine is None else engine
         self._ready = not create_tables
         self._sessions, self._messages = _tables(sessions_table, messages_table)
@@ -79,6 +81,7 @@ class SQLAlchemySession(SessionABC):
     async def close(self) -> None:
         """Close the connections, unless the engine was given: then they are its owner's."""
         if self._owned:
+            self._closed = True
             await self._engine.dispose()
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
@@ -139,7 +142,7 @@ class SQLAlchemySession(SessionABC):
         async with self._transaction() as connection:
             await self._hold(connection, make=False)
             rows = (await connection.execute(self._query(newest_first=False))).all()
-            held: list[str] = [text for _, text in rows if read(text) is not None]
+            held = [raw.decode() if isinstance(raw, bytes) else raw for _, raw in rows if read(raw) is not None]
             if [read(text) for text in held[: len(old)]] != [read(text) for text in old]:
                 return False
             await connection.execute(self._messages.delete().where(self._own(self._messages)))
@@ -164,8 +167,11 @@ class SQLAlchemySession(SessionABC):
         if rows:
             await connection.execute(self._messages.insert(), rows)
 
-    def _query(self, *, newest_first: bool) -> sa.Select[int, str]:
-        number, text = self._messages.c.id, self._messages.c.message_data
+    def _query(self, *, newest_first: bool) -> sa.Select[int, Any]:
+        number: sa.ColumnElement[int] = self._messages.c.id
+        text: sa.ColumnElement[Any] = self._messages.c.message_data
+        if self._engine.dialect.name == "sqlite":  # a text that is no UTF-8 any more would make the whole query fail
+            text = sa.cast(text, sa.LargeBinary)
         query = sa.select(number, text).where(self._own(self._messages))
         return query.order_by(number.desc() if newest_first else number)
 
@@ -174,6 +180,8 @@ class SQLAlchemySession(SessionABC):
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncGenerator[AsyncConnection]:
+        if self._closed:
+            raise UserError(f"the session {self.session_id!r} is closed: make a new one for the same database")
         if not self._ready:
             await finished(self._create_tables())
         async with self._engine.begin() as connection:
@@ -191,7 +199,7 @@ class SQLAlchemySession(SessionABC):
 
 
 def _engine(url: str, engine_kwargs: Mapping[str, Any] | None) -> AsyncEngine:
-    given = dict(engine_kwargs or {})
+    given: dict[str, Any] = {"hide_parameters": True, **(engine_kwargs or {})}
     if sa.make_url(url).get_backend_name() == "sqlite":
         given["connect_args"] = {"timeout": BUSY_SECONDS, **given.get("connect_args", {})}
     return create_async_engine(url, **given)

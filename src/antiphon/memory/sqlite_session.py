@@ -123,7 +123,7 @@ class SQLiteSession(SessionABC):
             connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (self.session_id,))
 
     def _replace(self, connection: sqlite3.Connection, old: list[str], new: list[str]) -> bool:
-        held = [text for _, text in self._rows(connection, "ASC") if read(text) is not None]
+        held = [raw.decode() for _, raw in self._rows(connection, "ASC") if read(raw) is not None]
         if [read(text) for text in held[: len(old)]] != [read(text) for text in old]:
             return False
         self._clear(connection)
@@ -131,7 +131,9 @@ class SQLiteSession(SessionABC):
         return True
 
     def _rows(self, connection: sqlite3.Connection, order: str) -> sqlite3.Cursor:
-        query = f"SELECT id, message_data FROM {self._messages} WHERE session_id = ? ORDER BY id {order}"
+        # bytes: a text that is no UTF-8 any more would make the whole query fail
+        text = "CAST(message_data AS BLOB)"
+        query = f"SELECT id, {text} FROM {self._messages} WHERE session_id = ? ORDER BY id {order}"
         return connection.execute(query, (self.session_id,))
 
     # --- transactions ----------------------------------------------------------------------------------------------
@@ -172,8 +174,10 @@ class SQLiteSession(SessionABC):
             raise UserError(f"{error}: {self.db_path}; its folder must be there") from error
         try:
             self._prepare(connection)
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if type(error) is sqlite3.DatabaseError:  # its children say what can pass, such as a lock
+                raise UserError(f"{error}: {self.db_path}") from error
             raise
         weakref.finalize(self, connection.close)  # for a session that is dropped without close()
         return connection

@@ -71,7 +71,7 @@ class Asked:
         pulled = self._repaired(answer) if self._repair else self._passed(answer)
         try:
             async for event in pulled:
-                if getattr(event, "type", None) in TERMINALS:
+                if event.type in TERMINALS:
                     self._take(event.response)
                 yield event
         finally:
@@ -83,8 +83,8 @@ class Asked:
     async def _passed(self, answer: Any) -> AsyncGenerator[Any, None]:
         try:
             async for event in answer:
-                if not is_object(event):
-                    raise BadAnswer(f"the server sent an event that is no object: {str(event)[:60]!r}")
+                if not isinstance(getattr(event, "type", None), str):
+                    raise BadAnswer(redact(f"the server sent an event without a type: {str(event)[:60]!r}"))
                 yield event
         except RAISED as error:
             self.error = typed_raised(error)

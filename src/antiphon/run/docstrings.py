@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from textwrap import indent
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
+
+from antiphon.exceptions import UserError
 
 DocstringStyle: TypeAlias = Literal["google", "numpy", "sphinx"]
 
@@ -29,9 +31,11 @@ class FuncDocumentation:
 def generate_func_documentation(func: Callable[..., Any], style: DocstringStyle | None = None) -> FuncDocumentation:
     """Return what the docstring of `func` says. Without `style` it is found out; what is in none is Google's."""
     name = name_of(func)
-    text = inspect.getdoc(func)
+    text = inspect.getdoc(said_by(func))
     if not text:
         return FuncDocumentation(name)
+    if style not in (None, *get_args(DocstringStyle)):
+        raise UserError(f"the docstring_style is {style!r}: {', '.join(get_args(DocstringStyle))}, or None to find it out")
     sections = _sections(text, style)
     description = next((one.value for one in sections if one.kind.value == "text"), None)
     described = {
@@ -41,6 +45,12 @@ def generate_func_documentation(func: Callable[..., Any], style: DocstringStyle 
         for parameter in one.value
     }
     return FuncDocumentation(name, description, described or None)
+
+
+def said_by(func: Callable[..., Any]) -> Any:
+    """Return what has the annotations and the docstring of `func`: what a partial calls, an object's `__call__`."""
+    inner = getattr(func, "func", func)  # functools.partial has it
+    return inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner).__call__
 
 
 def name_of(func: Callable[..., Any]) -> str:

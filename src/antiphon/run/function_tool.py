@@ -11,12 +11,12 @@ from typing import Annotated, Any, Final, TypeAlias, TypedDict, Unpack, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from antiphon.exceptions import ModelBehaviorError, UserError
+from antiphon.exceptions import AgentsException, ModelBehaviorError, UserError
 
 from .awaiting import settled
-from .docstrings import DocstringStyle
+from .docstrings import DocstringStyle, name_of, said_by
 from .reading import is_dict
-from .schema import FuncSchema, QuietSchema, function_schema
+from .schema import FuncSchema, QuietSchema, function_schema, signature_of
 from .tool import (
     Enabled,
     ErrorText,
@@ -34,6 +34,7 @@ from .tool_context import ToolContext
 from .tool_guardrails import ToolInputGuardrail, ToolOutputGuardrail
 
 Function: TypeAlias = Callable[..., Any]
+LAMBDA: Final = (lambda: None).__name__
 UNTYPED: Final[tuple[Any, ...]] = (inspect.Signature.empty, Any, None, type(None), str)
 
 
@@ -94,6 +95,7 @@ def function_tool(
     """
 
     def decorate(function: Function) -> FunctionTool:
+        _refuse(function, name_override)
         schema = function_schema(
             function,
             docstring_style=docstring_style,
@@ -169,13 +171,22 @@ def forgiving(invoke: Invoke, failure_error_function: ToolErrorFunction | None) 
 async def told_of_failure(
     invoke: Invoke, failure_error_function: ToolErrorFunction | None, ctx: ToolContext[Any], arguments: str
 ) -> Any:
-    """Return what `invoke` returns; where it raises, the words of `failure_error_function` as an `ErrorText`."""
+    """Return what `invoke` returns; where it raises, the words of `failure_error_function` as an `ErrorText`.
+
+    A tool that is cancelled from inside has failed; one whose run is cancelled, or whose time is over, is not told of.
+    """
+    if failure_error_function is None:
+        return await invoke(ctx, arguments)
     try:
         return await invoke(ctx, arguments)
-    except Exception as error:  # whatever a tool raises is told
-        if failure_error_function is None:
+    except asyncio.CancelledError as cancelled:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
             raise
-        return ErrorText(await settled(failure_error_function(ctx, error)))
+        failed: Exception = AgentsException(str(cancelled) or "Tool execution cancelled.")
+    except Exception as error:  # noqa: BLE001  # whatever a tool raises is told
+        failed = error
+    return ErrorText(await settled(failure_error_function(ctx, failed)))
 
 
 def call_args(schema: FuncSchema, tool_name: str, arguments: str) -> tuple[list[Any], dict[str, Any]]:
@@ -198,9 +209,12 @@ def arguments_of(tool_name: str, arguments: str) -> dict[str, Any] | str:
     """Return the object in the JSON text, or what is wrong with it."""
     try:
         read: Any = json.loads(arguments) if arguments else {}
-    except (ValueError, RecursionError) as error:
-        why = f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else "too deep"
-        return f"Invalid JSON input for tool {tool_name}: {why}"
+    except json.JSONDecodeError as error:
+        return f"Invalid JSON input for tool {tool_name}: {error.msg} at character {error.pos}"
+    except RecursionError:
+        return f"Invalid JSON input for tool {tool_name}: too deep"
+    except ValueError:  # what is JSON and cannot be read nevertheless
+        return f"Invalid JSON input for tool {tool_name}: a number has too many digits"
     return read if is_dict(read) else f"Invalid JSON input for tool {tool_name}: expected a JSON object"
 
 
@@ -219,8 +233,35 @@ def _in_thread(function: Function, args: list[Any], keywords: dict[str, Any]) ->
 
 def is_async(function: Function) -> bool:
     """Return whether calling the function gives a coroutine: also for a partial, or an object that is called."""
-    inner = getattr(function, "func", function)  # functools.partial has it
-    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
+    return inspect.iscoroutinefunction(said_by(function))
+
+
+def _refuse(function: Any, name: str | None) -> None:
+    """Raise UserError where no call of a model can become a call of the function."""
+    if not callable(function):
+        raise UserError(f"function_tool was given {type(function).__name__}: a function, or what can be called, is expected")
+    told = name_of(function)
+    if told == LAMBDA and not name:
+        raise UserError("a lambda has no name that a model could call: give name_override")
+    said = said_by(function)
+    if inspect.isgeneratorfunction(said) or inspect.isasyncgenfunction(said):
+        raise UserError(
+            f"{told} is a generator, and a tool returns its output at once: return the values, and use ctx.report(…) "
+            "for what is to be told meanwhile"
+        )
+    if _is_unbound(function):
+        raise UserError(
+            f"{function.__qualname__} is a method without its object: make the tool of a bound one, function_tool(thing.{told})"
+        )
+
+
+def _is_unbound(function: Any) -> bool:
+    """Return whether a function is a method that still waits for its object, as inside of a class's body."""
+    place, _, _ = str(getattr(function, "__qualname__", "")).rpartition(".")
+    if not inspect.isfunction(function) or not place or place.endswith("<locals>"):
+        return False
+    first = next(iter(signature_of(function).parameters.values()), None)
+    return first is not None and first.name in ("self", "cls") and first.annotation is first.empty
 
 
 def _checked(tool_name: str, output: Any, adapter: TypeAdapter[Any]) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 from .awaiting import MaybeAwaitable, settled
-from .tool_guardrails import must_be_callable, name_of
+from .tool_guardrails import must_be, must_be_callable, name_of
 
 if TYPE_CHECKING:
     from .context import RunContextWrapper
@@ -42,9 +42,11 @@ class InputGuardrail(Generic[TContext]):
     async def run(
         self, agent: Any, input: str | list[Any], context: RunContextWrapper[TContext]
     ) -> InputGuardrailResult:
-        """Return what the check found in `input`."""
+        """Return what the check found in `input`. Raises UserError where it returned something else."""
         must_be_callable(self.guardrail_function)
-        return InputGuardrailResult(self, await settled(self.guardrail_function(context, agent, input)))
+        found = await settled(self.guardrail_function(context, agent, input))
+        must_be(found, GuardrailFunctionOutput, self.get_name())
+        return InputGuardrailResult(self, found)
 
 
 @dataclass
@@ -59,9 +61,10 @@ class OutputGuardrail(Generic[TContext]):
         return name_of(self.guardrail_function, self.name)
 
     async def run(self, context: RunContextWrapper[TContext], agent: Any, agent_output: Any) -> OutputGuardrailResult:
-        """Return what the check found in `agent_output`."""
+        """Return what the check found in `agent_output`. Raises UserError where it returned something else."""
         must_be_callable(self.guardrail_function)
         found = await settled(self.guardrail_function(context, agent, agent_output))
+        must_be(found, GuardrailFunctionOutput, self.get_name())
         return OutputGuardrailResult(self, agent_output, agent, found)
 
 

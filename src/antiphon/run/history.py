@@ -27,6 +27,9 @@ NOTHING = "(nothing yet)"
 DEFAULT_WRAPPERS = ("<CONVERSATION HISTORY>", "</CONVERSATION HISTORY>")
 # items that are folded: alone they would be orphans
 FOLDED = frozenset({"function_call", "function_call_output", "reasoning", "program", "program_output"})
+# keys that no line tells: what a provider keeps in an item for itself, and of reasoning all but its summary
+PRIVATE = frozenset({"provider_data"})
+UNTOLD = {"reasoning": PRIVATE | {"content", "encrypted_content"}}
 NUMBER = re.compile(r"\d+\. ")
 # what a line without JSON looks like. A role and a name have no character that the line needs for itself.
 SPOKEN = re.compile(r"(?P<role>[a-z_]+)(?: \((?P<name>[^()\n:]+)\))?: (?P<content>.*)", re.DOTALL)
@@ -135,7 +138,9 @@ def _folded(flat: list[Json], pieces: Iterable[_Piece]) -> tuple[list[Json], lis
 
 def line_of(item: Any) -> str:
     """Return an item on one line; `_item` is the way back."""
-    held: Json = {key: value for key, value in plain(item).items() if key != "provider_data"}
+    given: Json = plain(item)
+    left_out = UNTOLD.get(str(given.get("type")), PRIVATE)
+    held: Json = {key: value for key, value in given.items() if key not in left_out}
     content, name = held.get("content"), held.get("name")
     if isinstance(held.get("role"), str) and (content is None or isinstance(content, str)):
         spoken = f"{held['role']} ({name}): {content or ''}" if name else f"{held['role']}: {content or ''}"
@@ -177,5 +182,8 @@ def _inner(item: Json) -> list[Json]:
     if not content.startswith(start) or not content.endswith(end):
         return [item]
     lines = content[len(start) : -len(end)].split("\n")
-    found = [_item(line[match.end() :]) for line in lines if (match := NUMBER.match(line))]
-    return [one for one in found if one is not None]
+    if lines == [NOTHING]:
+        return []
+    found = [_item(line[match.end() :]) if (match := NUMBER.match(line)) else None for line in lines]
+    whole = [one for one in found if one is not None]
+    return whole if len(whole) == len(found) else [item]  # what cannot be read whole stays as it is

@@ -6,7 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from typing import Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, PydanticUserError, RootModel, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from antiphon.exceptions import ModelBehaviorError, UserError
@@ -50,8 +50,7 @@ class AgentOutputSchema(AgentOutputSchemaBase):
         self._strict = strict_json_schema
         self._wrapped = not self.is_plain_text() and not _is_object(output_type)
         told = _wrapper(output_type) if self._wrapped else output_type
-        self._adapter: TypeAdapter[Any] = TypeAdapter(told)
-        self._schema = self._adapter.json_schema(schema_generator=QuietSchema)
+        self._adapter, self._schema = _described(told, self.name())
         if strict_json_schema and not self.is_plain_text():
             self._schema = self._made_strict()
 
@@ -110,9 +109,20 @@ class _Unfit:
     why: str
 
 
+def _described(kind: Any, name: str) -> tuple[TypeAdapter[Any], dict[str, Any]]:
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(kind)
+        return adapter, adapter.json_schema(schema_generator=QuietSchema)
+    except (PydanticUserError, NameError) as error:
+        raise UserError(
+            f"the output type {name} has no JSON schema: {error}; use a pydantic model, a dataclass, a TypedDict, or "
+            "what can be a field of one"
+        ) from error
+
+
 def _is_object(kind: Any) -> bool:
     bare = get_origin(kind) or kind
-    return isinstance(bare, type) and issubclass(bare, BaseModel | dict)
+    return isinstance(bare, type) and issubclass(bare, BaseModel | dict) and not issubclass(bare, RootModel)
 
 
 def _wrapper(kind: Any) -> Any:

@@ -5,28 +5,39 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import GenericAlias
-from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+from math import isfinite
+from types import GenericAlias, UnionType
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
+from pydantic_core import core_schema
 
 from antiphon.exceptions import ModelBehaviorError, UserError
 
 from .context import RunContextWrapper
-from .docstrings import DocstringStyle, FuncDocumentation, generate_func_documentation, name_of
+from .docstrings import DocstringStyle, FuncDocumentation, generate_func_documentation, name_of, said_by
 from .strict import ensure_strict_json_schema
 
 Json: TypeAlias = dict[str, Any]
 Parameter: TypeAlias = inspect.Parameter
 EMPTY = inspect.Parameter.empty
 BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class QuietSchema(GenerateJsonSchema):
     """A default that has no JSON form is left out without a warning: it is the function's own affair."""
 
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Return pydantic's schema of a value with a default; no request can hold one that is NaN or infinite."""
+        made = super().default_schema(schema)
+        default = made.get("default")
+        if isinstance(default, float) and not isfinite(default):
+            del made["default"]
+        return made
 
 
 @dataclass
@@ -98,9 +109,9 @@ def function_schema(
         generate_func_documentation(func, docstring_style) if use_docstring_info else FuncDocumentation(name_of(func))
     )
     name = name_override or told.name
-    hints, signature = _hints(func), inspect.signature(func)
+    hints, signature = _hints(func), signature_of(func)
     parameters = list(signature.parameters.values())
-    takes_context = bool(parameters) and _is_context(hints.get(parameters[0].name))
+    takes_context = bool(parameters) and parameters[0].kind in POSITIONAL and _is_context(hints.get(parameters[0].name))
     offered = parameters[int(takes_context) :]
     _refuse(offered, hints, name, strict_json_schema)
     fields = {one.name: _field_name(one.name, number) for number, one in enumerate(offered)}
@@ -119,11 +130,20 @@ def function_schema(
     )
 
 
-def _hints(func: Callable[..., Any]) -> Json:
-    inner = getattr(func, "func", func)  # functools.partial has it
-    annotated = inner if inspect.isroutine(inner) else type(inner).__call__
+def signature_of(func: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function. Raises UserError where it has none, as some that are written in C."""
     try:
-        return get_type_hints(annotated, include_extras=True)
+        return inspect.signature(func)
+    except ValueError as error:
+        raise UserError(
+            f"{name_of(func)} says nothing of its parameters: wrap it in a function that has them, with annotations"
+        ) from error
+
+
+def _hints(func: Callable[..., Any]) -> Json:
+    annotated = said_by(func)
+    try:
+        return get_type_hints(annotated.__init__ if inspect.isclass(annotated) else annotated, include_extras=True)
     except NameError as error:
         raise UserError(
             f"an annotation of {name_of(func)} names {error.name!r}, which its module does not have: "
@@ -132,9 +152,10 @@ def _hints(func: Callable[..., Any]) -> Json:
 
 
 def _is_context(annotation: Any) -> bool:
-    """Return whether an annotation is that of a context: the run's, or a call's."""
-    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-    kind = get_origin(bare) or bare
+    """Return whether an annotation is that of a context: the run's, or a call's, or one of them or None."""
+    if get_origin(annotation) in (Annotated, Union, UnionType):
+        return any(_is_context(one) for one in get_args(annotation))
+    kind = get_origin(annotation) or annotation
     return isinstance(kind, type) and issubclass(kind, RunContextWrapper)
 
 
@@ -143,7 +164,7 @@ def _refuse(offered: list[Parameter], hints: Json, name: str, strict: bool) -> N
         if _is_context(hints.get(one.name)):
             raise UserError(
                 f"RunContextWrapper/ToolContext param found at non-first position in function {name}: "
-                f"make {one.name!r} the first"
+                f"make {one.name!r} the first, which is passed by position"
             )
         if one.kind is Parameter.VAR_KEYWORD and strict:
             raise UserError(

@@ -18,7 +18,7 @@ from .reading import is_dict, is_list
 
 Schema: TypeAlias = dict[str, Any]
 
-MAX_NODES = 100_000  # a reference may fan out: a schema from an MCP server must not eat the process
+MAX_NODES = 20_000  # a reference may fan out: a schema from an MCP server must not eat the process
 MAX_DEPTH = 100  # well below the interpreter's recursion limit
 EMPTY: Schema = {"additionalProperties": False, "type": "object", "properties": {}, "required": []}
 # what may stand beside a `$ref` without saying more about the values
@@ -152,8 +152,12 @@ def _close(held: Schema, path: str) -> None:
         raise UserError(f"{path}: {OPEN_OBJECT.format(given=held['additionalProperties'])}")
     if is_object:
         held["additionalProperties"] = False
+    named = held["properties"] if is_dict(held.get("properties")) else {}
+    missing = sorted(str(one) for one in _listed(held.get("required")) if one not in named)
+    if is_object and missing:
+        raise UserError(f"{path}: {', '.join(missing)} is required and no property: name it among the properties")
     if is_dict(held.get("properties")):
-        held["required"] = list(held["properties"])
+        held["required"] = list(named)
 
 
 def _each(held: Schema, name: str, inner: Callable[[Any, str], Schema]) -> None:
@@ -167,11 +171,12 @@ def _listed(value: Any) -> list[Any]:
 
 def _check_depth(schema: Any) -> None:
     layer: list[Any] = [schema]
-    depth = 0
+    depth = seen = 0
     while layer:
         depth += 1
-        if depth > MAX_DEPTH:
-            raise UserError(f"the schema is nested more than {MAX_DEPTH} deep: flatten it")
+        seen += len(layer)
+        if depth > MAX_DEPTH or seen > MAX_NODES:
+            raise UserError(f"the schema is nested more than {MAX_DEPTH} deep, or has too many parts: flatten it")
         layer = [inner for one in layer for inner in _values(one) if isinstance(inner, dict | list)]
 
 

@@ -19,6 +19,7 @@ from .reading import is_dict, is_list
 from .strict import copied_schema, ensure_strict_json_schema
 from .tool_context import ToolContext
 from .tool_guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from .tool_outputs import words_of
 
 if TYPE_CHECKING:
     from .items import RunItem, ToolApprovalItem
@@ -185,7 +186,7 @@ class FunctionToolResult:
 
 def default_tool_error_function(ctx: RunContextWrapper[Any], error: Exception) -> str:
     """Return what the model is told of a tool that failed."""
-    return f"An error occurred while running the tool. Please try again. Error: {error}"
+    return f"An error occurred while running the tool. Please try again. Error: {words_of(error)}"
 
 
 def default_tool_timeout_error_message(*, tool_name: str, timeout_seconds: float) -> str:
@@ -200,16 +201,23 @@ async def invoke_function_tool(*, function_tool: FunctionTool, context: ToolCont
     """
     seconds = function_tool.timeout_seconds
     scope = asyncio.timeout(seconds)
+    failed: Exception | None = None
+    output: Any = None
     try:
         async with scope:
-            return await function_tool.on_invoke_tool(context, arguments)
-    except TimeoutError as error:
+            output = await function_tool.on_invoke_tool(context, arguments)
+    except Exception as error:
         if seconds is None or not scope.expired():
             raise
-        return await _timed_out(function_tool, context, ToolTimeoutError(function_tool.name, seconds), error)
+        failed = error
+    if seconds is not None and scope.expired() and (failed is not None or isinstance(output, ErrorText)):
+        return await _timed_out(function_tool, context, ToolTimeoutError(function_tool.name, seconds), failed)
+    return output  # also of a tool that gives what it has when its time is over
 
 
-async def _timed_out(tool: FunctionTool, context: ToolContext[Any], told: ToolTimeoutError, error: TimeoutError) -> str:
+async def _timed_out(
+    tool: FunctionTool, context: ToolContext[Any], told: ToolTimeoutError, error: Exception | None
+) -> str:
     if tool.timeout_behavior == "raise_exception":
         raise told from error
     if tool.timeout_error_function is not None:

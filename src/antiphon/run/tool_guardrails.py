@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, T
 from antiphon.exceptions import UserError
 
 from .awaiting import MaybeAwaitable, settled
+from .reading import is_dict
 
 if TYPE_CHECKING:
     from .tool_context import ToolContext
@@ -40,6 +41,7 @@ class RaiseExceptionBehavior(TypedDict):
 
 
 Behavior: TypeAlias = AllowBehavior | RejectContentBehavior | RaiseExceptionBehavior
+BEHAVIORS = ("allow", "reject_content", "raise_exception")
 
 
 @dataclass
@@ -95,6 +97,21 @@ def must_be_callable(function: Any) -> None:
         raise UserError(f"a guardrail's function is {type(function).__name__}: it must be callable")
 
 
+def must_be(found: Any, expected: type[Any], name: str) -> None:
+    """Raise UserError where a guardrail returned something else than it should: what says nothing lets nothing pass."""
+    if not isinstance(found, expected):
+        raise UserError(f"the guardrail {name!r} returned {type(found).__name__}: a {expected.__name__} is expected")
+
+
+def _checked(found: Any, name: str) -> ToolGuardrailFunctionOutput:
+    must_be(found, ToolGuardrailFunctionOutput, name)
+    behavior: Any = found.behavior
+    kind = behavior.get("type") if is_dict(behavior) else behavior
+    if not isinstance(kind, str) or kind not in BEHAVIORS:
+        raise UserError(f"the guardrail {name!r} returned the behavior {kind!r}: it is one of {', '.join(BEHAVIORS)}")
+    return found
+
+
 @dataclass
 class ToolInputGuardrail(Generic[TContext_co]):
     """A check of a call's arguments, before the tool runs."""
@@ -107,9 +124,9 @@ class ToolInputGuardrail(Generic[TContext_co]):
         return name_of(self.guardrail_function, self.name)
 
     async def run(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
-        """Return what the check found."""
+        """Return what the check found. Raises UserError where it returned something else."""
         must_be_callable(self.guardrail_function)
-        return await settled(self.guardrail_function(data))
+        return _checked(await settled(self.guardrail_function(data)), self.get_name())
 
 
 @dataclass
@@ -124,9 +141,9 @@ class ToolOutputGuardrail(Generic[TContext_co]):
         return name_of(self.guardrail_function, self.name)
 
     async def run(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
-        """Return what the check found."""
+        """Return what the check found. Raises UserError where it returned something else."""
         must_be_callable(self.guardrail_function)
-        return await settled(self.guardrail_function(data))
+        return _checked(await settled(self.guardrail_function(data)), self.get_name())
 
 
 @dataclass

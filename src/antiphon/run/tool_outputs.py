@@ -77,7 +77,7 @@ class ToolOutputFileContentDict(TypedDict, total=False):
 ToolOutputPart: TypeAlias = ToolOutputText | ToolOutputImage | ToolOutputFileContent
 Json: TypeAlias = dict[str, Any]
 
-_PARTS: dict[Any, TypeAdapter[Any]] = {
+_PARTS: dict[str, TypeAdapter[Any]] = {
     "text": TypeAdapter(ToolOutputText),
     "image": TypeAdapter(ToolOutputImage),
     "file": TypeAdapter(ToolOutputFileContent),
@@ -94,7 +94,15 @@ def output_payload(output: Any) -> str | list[Json]:
     many = output if is_list(output) else [output]
     parts = [part_of(one) for one in many]
     found = [content(part) for part in parts if part is not None]
-    return found if found and len(found) == len(parts) else str(output)
+    return found if found and len(found) == len(parts) else words_of(output)
+
+
+def words_of(value: Any) -> str:
+    """Return the `str()` of a value. Where it has none, as a number of too many digits, that is said instead."""
+    try:
+        return str(value)
+    except Exception as error:  # noqa: BLE001  # another's `__str__` may raise anything, and no run is to end by it
+        return f"(a value of the type {type(value).__name__}, which has no text: {type(error).__name__})"
 
 
 def part_of(value: Any) -> ToolOutputPart | None:
@@ -103,7 +111,8 @@ def part_of(value: Any) -> ToolOutputPart | None:
         return value
     if not is_dict(value):
         return None
-    adapter = _PARTS.get(value.get("type"))
+    kind = value.get("type")
+    adapter = _PARTS.get(kind) if isinstance(kind, str) else None
     try:
         return None if adapter is None else adapter.validate_python(value)
     except ValidationError:
