@@ -19,7 +19,8 @@ import pytest
 
 from antiphon.errors import BadInput
 from antiphon.gateway import StoreConfig, create_app
-from antiphon.gateway.store import Store, engine_url
+from antiphon.gateway.database import engine_url
+from antiphon.gateway.store import Store
 
 from .asking import TOOL, Json, asked, asking, events_in, judged, shape, streamed, whole
 from .conftest import over

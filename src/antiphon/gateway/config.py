@@ -48,10 +48,11 @@ class BackendConfig(_Part):
 class Limits(_Part):
     """How much a caller may ask for. Times are seconds; None is without limit.
 
-    `body_bytes`: of a request, unpacked; `body_seconds`: until it is there. `streams`: responses that are made at the same time. `connect`, `first_byte`,
-    `idle`, `total`: what a backend may take; `drain`: what streams may when the process is told to end. `events`: of one response. `keep_alive`: silence after which a comment is
-    sent, and after which a stream begins although the backend has said nothing. `buffer_bytes`: what a slow reader may
-    be behind before the backend is no longer read. `history_items`: of a conversation that goes on.
+    `body_bytes`: of a request, unpacked; `body_seconds`: until it is there. `streams`: responses that are made at the
+    same time. `connect`, `first_byte`, `idle`, `total`: what a backend may take. `events`: of one response.
+    `keep_alive`: silence after which a comment is sent, and after which a stream begins although the backend has said
+    nothing. `buffer_bytes`: what a slow reader may be behind before the backend is no longer read. `history_items`: of
+    what a request goes on from. `drain`: what streams get when the process is told to end.
     """
 
     body_bytes: int = Field(default=64 * 1024 * 1024, gt=0)

@@ -18,6 +18,7 @@ from antiphon.errors import (
     RateLimited,
     TimedOut,
 )
+from antiphon.errors import BadRequest as RequestRefused
 from antiphon.request import BadRequest
 from antiphon.stream.faults import redact
 
@@ -28,6 +29,7 @@ FAILURES: tuple[tuple[type[ProviderError], int, str], ...] = (
     (RateLimited, 429, "rate_limit_exceeded"),
     (ContextLengthExceeded, 400, "context_length_exceeded"),
     (NotFound, 404, "model_not_found"),
+    (RequestRefused, 400, "invalid_prompt"),
     (AuthenticationFailed, 401, "backend_refused_key"),
     (ConnectionFailed, 502, "backend_unreachable"),
     (TimedOut, 504, "backend_timeout"),
@@ -115,10 +117,6 @@ def _failed(problem: ProviderError) -> ApiError:
     usual, code = next((status, code) for kind, status, code in FAILURES if isinstance(problem, kind))
     named = problem.status_code
     status = named if named is not None and 400 <= named < 600 else usual
-    if named is None and type(problem).__name__ == "BadRequest":
-        status, code = 400, "invalid_prompt"
-    if 400 <= status < 500 and code == "server_error":
-        code = "invalid_request_error"
     # The code that clients act upon is the class's; what the provider calls it stays where the class says nothing.
     fixed = isinstance(problem, RateLimited | ContextLengthExceeded)
     wait = problem.retry_after

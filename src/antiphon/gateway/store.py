@@ -8,35 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import msgspec
-import zstandard
-from sqlalchemy import Connection, Executable, delete, event, func, insert, literal, select, text, update
+from sqlalchemy import Executable, delete, func, insert, literal, select, text, update
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool
-
-from antiphon.errors import BadInput
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from .config import MEMORY, StoreConfig
+from .database import engine_url, make_engine, packed, unpacked
 from .errors import StoreUnavailable
 from .tables import CONVERSATIONS, ITEMS, RESPONSES, migrate
 
 Json: TypeAlias = dict[str, Any]
 log = logging.getLogger("antiphon.gateway")
 
-_DRIVERS = {
-    "sqlite": "sqlite+aiosqlite",
-    "postgresql": "postgresql+asyncpg",
-    "postgres": "postgresql+asyncpg",
-}
 MOST_IN_MEMORY = 1000  # responses
 _LONGEST_CHAIN = 10_000  # responses that build on each other
 
@@ -238,7 +228,7 @@ class Store:
     async def _open(self) -> AsyncEngine:
         async with self._opening:
             if self._engine is None:
-                engine = _engine(self._url, self._config)
+                engine = make_engine(self._url, self._config.timeout)
                 try:
                     async with engine.begin() as connection:
                         await connection.run_sync(migrate)
@@ -283,28 +273,6 @@ class Store:
         for start in range(0, len(ids), 500):
             some = RESPONSES.c.id.in_(ids[start : start + 500])
             await connection.execute(update(RESPONSES).where(some).values(expires_at=until))
-
-
-def engine_url(url: str) -> str:
-    """Return the SQLAlchemy URL for `url`, which may leave out the driver. Raises BadInput for what is no such URL."""
-    if url == MEMORY:
-        return "sqlite+aiosqlite:///:memory:"
-    scheme, colon, rest = url.partition("://")
-    if not colon or not re.fullmatch(r"[a-z0-9+]+", scheme):
-        raise BadInput(
-            'store.url is no database URL: such as sqlite:///antiphon.db, postgresql://host/name, "memory", "none"'
-        )
-    return f"{_DRIVERS.get(scheme, scheme)}://{rest}"
-
-
-def packed(value: Any) -> bytes:
-    """Return JSON data, packed."""
-    return zstandard.ZstdCompressor(level=3).compress(msgspec.json.encode(value))
-
-
-def unpacked(data: bytes) -> Any:
-    """Return the JSON data in what `packed` gave."""
-    return msgspec.json.decode(zstandard.ZstdDecompressor().decompress(data))
 
 
 # --- queries -----------------------------------------------------------------------------------------------------------
@@ -352,35 +320,3 @@ async def _drop_oldest(connection: AsyncConnection, count: int) -> int:
 def _stored(row: Row[Any]) -> Stored:
     response: Mapping[str, Any] = unpacked(row.response)
     return Stored(dict(response), unpacked(row.input), row.events, row.previous_id, row.conversation_id)
-
-
-# --- engines -----------------------------------------------------------------------------------------------------------
-
-
-def _engine(url: str, config: StoreConfig) -> AsyncEngine:
-    try:
-        if not url.startswith("sqlite"):
-            return create_async_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=10, pool_recycle=1800)
-        # A database in memory is that of its one connection: those who want it wait for each other.
-        single = {"pool_size": 1, "max_overflow": 0, "poolclass": AsyncAdaptedQueuePool} if ":memory:" in url else {}
-        engine = create_async_engine(url, connect_args={"timeout": config.timeout}, **single)
-    except (SQLAlchemyError, ImportError) as problem:
-        raise BadInput(f"store.url: {problem}") from None
-    event.listen(engine.sync_engine, "connect", _sqlite_settings)
-    event.listen(engine.sync_engine, "begin", _sqlite_begin)
-    return engine
-
-
-def _sqlite_settings(connection: Any, record: Any) -> None:
-    """Let readers and a writer of several processes work together, and keep what was committed over a crash."""
-    connection.isolation_level = None  # the driver begins no transactions of its own, so that `BEGIN IMMEDIATE` can
-    cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
-def _sqlite_begin(connection: Connection) -> None:
-    """Take the lock of a writer at once: one that is asked for later is refused instead of waited for."""
-    writes = connection.get_execution_options().get("antiphon_writes", True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
@@ -218,7 +217,6 @@ class ConnectedServer(MCPServer):
             changes = self._changes
             known = await self._asked("list the tools", lambda client: _pages(client.list_tools, "tools"))
             self._tools = known if changes == self._changes else None
-            self._refuse_twice(known)
         return await seen(list(known), self.tool_filter, self.name, run_context, agent)
 
     async def call_tool(self, tool_name: str, arguments: Json | None, meta: Json | None = None) -> Any:
@@ -251,11 +249,6 @@ class ConnectedServer(MCPServer):
     async def read_resource(self, uri: str) -> Any:
         """Return what a resource holds."""
         return await self._asked("read a resource", lambda client: client.read_resource(uri))
-
-    def _refuse_twice(self, tools: list[Any]) -> None:
-        twice = sorted(name for name, number in Counter(one.name for one in tools).items() if number > 1)
-        if twice:
-            raise AgentsException(f"the MCP server {self.name!r} lists {', '.join(twice)} twice: no call could say which")
 
     async def _asked(self, what: str, ask: Callable[[Client], Awaitable[T]]) -> T:
         """Return the answer to a request, sent again as often as it may be.

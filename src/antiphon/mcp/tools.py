@@ -15,6 +15,7 @@ from antiphon.run.awaiting import settled
 from antiphon.run.function_tool import arguments_of, forgiving
 from antiphon.run.reading import is_dict, is_list
 from antiphon.run.strict import copied_schema, ensure_strict_json_schema
+from antiphon.run.together import together
 from antiphon.run.tool import (
     FunctionTool,
     ToolErrorFunction,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 Json: TypeAlias = dict[str, Any]
 
 LONGEST_NAME = 64  # of a function. Source: the API's reference of `tools`
+SILENT_FAILURE = "The tool failed, and did not say why."
 NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -59,7 +61,13 @@ async def function_tools(
     include_server_in_tool_names: bool = False,
 ) -> list[FunctionTool]:
     """Return the tools of several servers, in their order. Raises UserError where two have one name."""
-    listed = await asyncio.gather(*(server.list_tools(run_context, agent) for server in servers))
+    listed = await together([server.list_tools(run_context, agent) for server in servers])
+    for server, tools in zip(servers, listed, strict=True):
+        _refuse_twice(
+            (tool.name for tool in tools),
+            f"the MCP server {server.name!r} lists several tools",
+            "a call could not say which: let a tool_filter leave them out",
+        )
     found = [
         to_function_tool(
             tool,
@@ -72,7 +80,11 @@ async def function_tools(
         for server, tools in zip(servers, listed, strict=True)
         for tool in tools
     ]
-    _refuse_twice(tool.name for tool in found)
+    _refuse_twice(
+        (tool.name for tool in found),
+        "several MCP servers have a tool",
+        'set mcp_config={"include_server_in_tool_names": True}, or filter one out',
+    )
     return found
 
 
@@ -84,8 +96,17 @@ def to_function_tool(
     failure_error_function: ToolErrorFunction | None = default_tool_error_function,
     tool_name_override: str | None = None,
 ) -> FunctionTool:
-    """Return a tool of a server as a function tool. A schema that has no strict form stays as it is."""
-    schema, strict = _schema(tool.input_schema, convert_schemas_to_strict)
+    """Return a tool of a server as a function tool. A schema that has no strict form stays as it is.
+
+    A name that no function of a model may have is made one; the server is called by its own. Raises UserError where
+    the schema is too deep or too large for any use.
+    """
+    try:
+        schema, strict = _schema(tool.input_schema, convert_schemas_to_strict)
+    except UserError as error:
+        raise UserError(
+            f"the tool {tool.name!r} of the MCP server {server.name!r}: {error}, or let a tool_filter leave it out"
+        ) from error
     own = server.failure_error_function
     told = failure_error_function if isinstance(own, str) else own
     title = tool.title or (tool.annotations.title if tool.annotations is not None else None)
@@ -97,7 +118,7 @@ def to_function_tool(
         return output_of(await called(server, tool, read, ctx), server.use_structured_content)
 
     return FunctionTool(
-        name=tool_name_override or tool.name,
+        name=tool_name_override or _fitting(NOT_IN_NAMES.sub("_", tool.name) or "tool", tool.name),
         description=tool.description or title or "",
         params_json_schema=schema,
         on_invoke_tool=forgiving(invoke, told),
@@ -143,17 +164,21 @@ def output_of(result: Any, use_structured_content: bool) -> Any:
     if structured is not None and not result.is_error and (use_structured_content or not result.content):
         return json.dumps(structured)
     parts = [_part(one) for one in result.content]
-    return parts[0] if len(parts) == 1 else parts or ""
+    return parts[0] if len(parts) == 1 else parts or (SILENT_FAILURE if result.is_error else "")
 
 
 def prefixed(server: str, tool: str) -> str:
     """Return a tool's name with its server's: `mcp_<server>__<tool>`; a long one is cut and gets a digest."""
     named = [NOT_IN_NAMES.sub("_", one).strip("_-") or kind for one, kind in ((server, "server"), (tool, "tool"))]
-    made = f"mcp_{named[0]}__{named[1]}"
-    if len(made) <= LONGEST_NAME:
-        return made
-    digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
-    return f"{made[: LONGEST_NAME - 9].rstrip('_-')}_{digest}"
+    return _fitting(f"mcp_{named[0]}__{named[1]}", f"{server}\0{tool}")
+
+
+def _fitting(name: str, whole: str) -> str:
+    """Return `name`, cut where it is too long, with a digest of all that it stands for."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return f"{name[: LONGEST_NAME - 9].rstrip('_-')}_{digest}"
 
 
 def _part(block: Any) -> Json:
@@ -199,10 +224,7 @@ async def _meta(server: MCPServer, tool: Any, arguments: Json, ctx: ToolContext[
     return made
 
 
-def _refuse_twice(names: Iterable[str]) -> None:
+def _refuse_twice(names: Iterable[str], what: str, way_out: str) -> None:
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        raise UserError(
-            f"several MCP servers have a tool {', '.join(twice)}: set "
-            'mcp_config={"include_server_in_tool_names": True}, or filter one out'
-        )
+        raise UserError(f"{what} {', '.join(twice)}: {way_out}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import AsyncExitStack, aclosing, suppress
 from typing import Any
 
 from antiphon.backend import close
@@ -25,8 +25,10 @@ from antiphon.errors import (
 )
 from antiphon.request.styles import style_of
 from antiphon.stream.accumulate import HEADS, TERMINALS
+from antiphon.stream.chunk import fields
 from antiphon.stream.faults import redact
 
+from .errors import failure_of_code
 from .exchange import counted
 from .interface import Model, ModelProvider, ModelResponse
 from .multi_provider import MultiProvider
@@ -88,9 +90,9 @@ class FallbackModel(Model):
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Yield the events of the first model whose stream gets to its first item or to a good end."""
         for failed, model in enumerate(self.models):
-            begun = False
+            begun, last = False, failed + 1 == len(self.models)
             try:
-                async with aclosing(_held_back(model.stream_response(*args, **kwargs))) as events:
+                async with aclosing(_held_back(model.stream_response(*args, **kwargs), last=last)) as events:
                     async for event in events:
                         begun = True
                         yield _with_failed(event, failed)
@@ -105,9 +107,10 @@ class FallbackModel(Model):
         return next(filter(None, (model.get_retry_advice(request) for model in self.models)), None)
 
     async def close(self) -> None:
-        """Close all models."""
-        for model in self.models:
-            await model.close()
+        """Close all models, also where one of them fails at it: then the first failure is raised."""
+        async with AsyncExitStack() as stack:
+            for model in reversed(self.models):
+                stack.push_async_callback(model.close)
 
     def _found(self, model: Model | str) -> Model:
         if isinstance(model, Model):
@@ -125,9 +128,10 @@ class FallbackModel(Model):
         )
 
 
-async def _held_back(events: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+async def _held_back(events: AsyncIterator[Any], *, last: bool) -> AsyncGenerator[Any, None]:
     """Yield the same events, the head not before what comes after it. A stream that fails at once yields none: its
-    `error` and `response.failed` wait for what its model raises."""
+    `error` and `response.failed` wait for what its model raises. Where that is nothing, and the model is not the last,
+    what it failed with is raised here."""
     head: list[Any] = []
     begun = False
     try:
@@ -140,11 +144,22 @@ async def _held_back(events: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
                 yield one
             head.clear()
             yield event
+        if not (begun or last):
+            raise _unsaid(head)
         for one in head:
             yield one
     finally:
         with suppress(RuntimeError):  # it is being closed already
             await close(events)
+
+
+def _unsaid(head: Sequence[Any]) -> Exception:
+    """Return the error of a stream that ended without an item and without raising."""
+    final = next((event for event in head if _kind(event) == "response.failed"), None)
+    if final is None:
+        return BadAnswer("the stream ended before an item and before a last event", code="server_error")
+    error = fields(fields(style_of(final).read(final)["response"]).get("error"))
+    return failure_of_code(str(error.get("code") or "server_error"), str(error.get("message") or "no message"))
 
 
 def _kind(event: Any) -> str:

@@ -115,7 +115,7 @@ def _part(held: Json, path: str, scope: Scope) -> Part:
     kind = held.get("type")
     if held.get("prompt_cache_breakpoint") is not None:
         scope.report.ignored(f"{path}.prompt_cache_breakpoint", "a cache breakpoint", "chat content has none")
-    if kind in TEXTS or (kind is None and "text" in held):
+    if (isinstance(kind, str) and kind in TEXTS) or (kind is None and "text" in held):
         return text_of(held.get("text"))
     if isinstance(kind, str) and kind in MEDIA:
         return MEDIA[kind](held, path, scope)

@@ -19,6 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon.stream.accumulate import plain
+from antiphon.stream.chunk import fields, whole_characters
+
+from .tool_outputs import words_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -59,7 +62,7 @@ class Span:
     def content(self, name: str, value: Any) -> None:
         """Add what was said, as JSON text, where that is wanted."""
         if self.span is not None and self.tracing.with_content and value is not None:
-            self.span.set_attribute(name, value if isinstance(value, str) else json.dumps(value, default=_in_json))
+            self.span.set_attribute(name, whole_characters(value if isinstance(value, str) else _json(value)))
 
     def responded(self, response: Any) -> None:
         """Add what a model call came to: a `ModelResponse`."""
@@ -67,7 +70,7 @@ class Span:
             return
         usage = response.usage
         reason = str(response.incomplete_reason or response.status)
-        called = any(getattr(item, "type", "").endswith("_call") for item in response.output)
+        called = any(str(fields(item).get("type")).endswith("_call") for item in response.output)
         self.set(
             {
                 "gen_ai.response.id": response.response_id,
@@ -189,13 +192,21 @@ def _fail(span: OpenSpan, error: BaseException, *, with_content: bool) -> None:
     from opentelemetry.trace import StatusCode
 
     span.set_attribute("error.type", type(error).__qualname__)
-    span.set_status(StatusCode.ERROR, str(error) if with_content else None)
+    span.set_status(StatusCode.ERROR, whole_characters(words_of(error)) if with_content else None)
+
+
+def _json(value: Any) -> str:
+    """Return a value as JSON text; one that has none, such as a circle, as what it says of itself."""
+    try:
+        return json.dumps(value, default=_in_json)
+    except (ValueError, TypeError, RecursionError):
+        return words_of(value)
 
 
 def _in_json(value: Any) -> Any:
     """Return what stands in JSON for a value that has no form there: its fields, or what it says of itself."""
     held = plain(value)
-    return str(value) if held is value else held
+    return words_of(value) if held is value else held
 
 
 OFF = Tracing()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -400,6 +399,7 @@ def _of_mapping(given: Mapping[str, Any], at: int) -> ModelStep:
 
 def _refuse(step: ModelStep, at: int) -> None:
     """Raise InvalidModelStep for what no answer can be made of."""
+    _refuse_kinds(step, at)
     ways = [name for name in ("error", "responder", "stream_events") if getattr(step, name) is not None]
     if len(ways) > 1:
         raise InvalidModelStep(f"{' and '.join(ways)}: a step has one of them", input_index=at)
@@ -412,5 +412,21 @@ def _refuse(step: ModelStep, at: int) -> None:
             raise InvalidModelStep(
                 f"output[{place}] is {type(item).__name__}: an item is an openai object or a mapping", input_index=at
             )
-    if step.responder is not None and not (callable(step.responder) or inspect.isawaitable(step.responder)):
-        raise InvalidModelStep("responder is no function of the call", input_index=at)
+
+
+def _refuse_kinds(step: ModelStep, at: int) -> None:
+    """Raise InvalidModelStep where a field of a step is no such thing as it is called."""
+    events: Any = step.stream_events
+    wrong = {
+        "output": "no list of items" if isinstance(step.output, str | bytes) or not _is_many(step.output) else None,
+        "error": None if step.error is None or isinstance(step.error, BaseException) else "no exception",
+        "responder": None if step.responder is None or callable(step.responder) else "no function of the call",
+        "stream_events": None if events is None or callable(events) or _is_many(events) else "no list of events",
+    }
+    for name, why in wrong.items():
+        if why is not None:
+            raise InvalidModelStep(f"{name} is {why}", input_index=at)
+
+
+def _is_many(value: object) -> bool:
+    return isinstance(value, Sequence)

@@ -1,0 +1,75 @@
+"""The database under the store: its URL, its engine, and how JSON lies in it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import zstandard
+from sqlalchemy import Connection, event
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
+
+from antiphon.errors import BadInput
+
+from .config import MEMORY
+
+_DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "postgresql": "postgresql+asyncpg",
+    "postgres": "postgresql+asyncpg",
+}
+
+
+def engine_url(url: str) -> str:
+    """Return the SQLAlchemy URL for `url`, which may leave out the driver. Raises BadInput for what is no such URL."""
+    if url == MEMORY:
+        return "sqlite+aiosqlite:///:memory:"
+    scheme, colon, rest = url.partition("://")
+    if not colon or not re.fullmatch(r"[a-z0-9+]+", scheme):
+        raise BadInput(
+            'store.url is no database URL: such as sqlite:///antiphon.db, postgresql://host/name, "memory", "none"'
+        )
+    return f"{_DRIVERS.get(scheme, scheme)}://{rest}"
+
+
+def packed(value: Any) -> bytes:
+    """Return JSON data, packed."""
+    return zstandard.ZstdCompressor(level=3).compress(msgspec.json.encode(value))
+
+
+def unpacked(data: bytes) -> Any:
+    """Return the JSON data in what `packed` gave."""
+    return msgspec.json.decode(zstandard.ZstdDecompressor().decompress(data))
+
+
+def make_engine(url: str, timeout: float) -> AsyncEngine:
+    """Return an engine for an SQLAlchemy URL. Raises BadInput where its driver is not there."""
+    try:
+        if not url.startswith("sqlite"):
+            return create_async_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=10, pool_recycle=1800)
+        # A database in memory is that of its one connection: those who want it wait for each other.
+        single = {"pool_size": 1, "max_overflow": 0, "poolclass": AsyncAdaptedQueuePool} if ":memory:" in url else {}
+        engine = create_async_engine(url, connect_args={"timeout": timeout}, **single)
+    except (SQLAlchemyError, ImportError) as problem:
+        raise BadInput(f"store.url: {problem}") from None
+    event.listen(engine.sync_engine, "connect", _sqlite_settings)
+    event.listen(engine.sync_engine, "begin", _sqlite_begin)
+    return engine
+
+
+def _sqlite_settings(connection: Any, record: Any) -> None:
+    """Let readers and a writer of several processes work together, and keep what was committed over a crash."""
+    connection.isolation_level = None  # the driver begins no transactions of its own, so that `BEGIN IMMEDIATE` can
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _sqlite_begin(connection: Connection) -> None:
+    """Take the lock of a writer at once: one that is asked for later is refused instead of waited for."""
+    writes = connection.get_execution_options().get("antiphon_writes", True)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
