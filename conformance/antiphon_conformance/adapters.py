@@ -9,8 +9,10 @@ wrong in an adapter is a `Fault` in its answer; only what cannot be used at all 
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import json
+import os
 import queue
 import threading
 import traceback
@@ -24,10 +26,12 @@ from antiphon.errors import BadInput
 
 from .answer import Answer, Fault
 from .case import ENVELOPE, Case, Expected, Raises
+from .given import Given
 from .read import Json, plain
 from .results import Subject
 
 SECONDS = 10.0  # for one case
+MOST_SECONDS = 86_400.0  # that may be asked for: more than threads can wait is no limit
 IMPORT_SECONDS = 60.0
 _ERRORS: dict[str, type[Exception]] = {
     "ConnectionError": ConnectionError,
@@ -63,6 +67,13 @@ class Adapter(Protocol):
 def most_events(case: Case) -> int:
     """Return how many events an adapter may give: more are taken for no end."""
     return 10_000 + 100 * len(case.chunks)
+
+
+def in_bounds(seconds: float) -> float:
+    """Return the seconds of one case, `MOST_SECONDS` where they are more. Raises BadInput where they are none."""
+    if not seconds > 0:
+        raise BadInput(f"seconds is {seconds:g}: what one case may take is a number above 0")
+    return min(seconds, MOST_SECONDS)
 
 
 # Loading
@@ -119,7 +130,7 @@ class PythonAdapter:
         version: str = "",
     ) -> None:
         self.subject = Subject(name or _name_of(target), "adapter", version or _version_of(target))
-        self._seconds = seconds
+        self._seconds = in_bounds(seconds)
         self._target = target
         self._worker = _Worker()
         parameters = _parameters(target)
@@ -136,32 +147,33 @@ class PythonAdapter:
         self._worker.close()
 
     def _answer(self, case: Case, way: _Way) -> Answer:
-        events: list[Any] = []
-        limit = most_events(case)
+        given = Given(most_events(case))
 
         def work() -> Fault | None:
-            return self._run(case, way, events, limit)
+            return self._run(case, way, given)
 
         fault = self._worker.call(work, self._seconds)
         if isinstance(fault, Fault) and fault.kind == "hung":
-            self._worker = _Worker()  # the other one is stuck, and is left behind
-            came = f"after {len(events)} events" if events else "before any event"
+            self._worker.close()
+            self._worker = _Worker()  # the other one is stuck, and is left behind; it ends if it ever comes back
+            given.closed = True
+            came = f"after {len(given.events)} events" if given.events else "before any event"
             fault = Fault("hung", f"the adapter did not end in {self._seconds:g} s ({came})")
-        return Answer(as_events(events[:limit]), fault if isinstance(fault, Fault) else None)
+        return Answer(as_events(list(given.events)), fault if isinstance(fault, Fault) else None)
 
-    def _run(self, case: Case, way: _Way, events: list[Any], limit: int) -> Fault | None:
+    def _run(self, case: Case, way: _Way, given: Given) -> Fault | None:
         keywords: dict[str, Any] = {}
         if "request" in self._keywords:
-            keywords["request"] = case.request
+            keywords["request"] = copy.deepcopy(case.request)  # what the adapter does to it stays its own affair
         if "opt_ins" in self._keywords:
             keywords["opt_ins"] = case.opt_ins
         source = _chunks_as(case, way.style)
         if isinstance(self._target, type) and hasattr(self._target, "feed"):
-            return _drain(_fed(self._target(**keywords), source), events, limit)
+            return _drain(_fed(self._target(**keywords), source), given)
         result = self._target(_async(source) if way.is_async else source, **keywords)
         if inspect.isawaitable(result) or hasattr(result, "__aiter__"):
-            return asyncio.run(_adrain(result, events, limit))
-        return _drain(result, events, limit)
+            return asyncio.run(_adrain(result, given))
+        return _drain(result, given)
 
     def _found_way(self, style: ChunkStyle | None) -> _Way:
         """Return how the callable takes chunks: the first way in which it gives text for a text."""
@@ -274,13 +286,14 @@ def _fed(handler: Any, source: Iterator[Any]) -> Iterator[Any]:
         yield from handler.finish()
 
 
-def _drain(result: Any, events: list[Any], limit: int) -> Fault | None:
+def _drain(result: Any, given: Given) -> Fault | None:
+    if isinstance(result, str | bytes):
+        result = [result]  # a whole body
     if not _are_events(result):
         return Fault("raised", f"the adapter gave {type(result).__name__}, which is no iterable of events")
     for event in result:
-        events.append(event)
-        if len(events) >= limit:
-            return _endless(limit)
+        if reason := given.take(event):
+            return _endless(reason)
     return None
 
 
@@ -288,27 +301,26 @@ def _are_events(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, Mapping)
 
 
-async def _adrain(result: Any, events: list[Any], limit: int) -> Fault | None:
+async def _adrain(result: Any, given: Given) -> Fault | None:
     while inspect.isawaitable(result):
         result = await result
     if not hasattr(result, "__aiter__"):
-        return _drain(result, events, limit)
+        return _drain(result, given)
     if not hasattr(result, "aclose"):
-        return await _acollect(result, events, limit)
+        return await _acollect(result, given)
     async with aclosing(result) as closing:
-        return await _acollect(closing, events, limit)
+        return await _acollect(closing, given)
 
 
-async def _acollect(result: Any, events: list[Any], limit: int) -> Fault | None:
+async def _acollect(result: Any, given: Given) -> Fault | None:
     async for event in result:
-        events.append(event)
-        if len(events) >= limit:
-            return _endless(limit)
+        if reason := given.take(event):
+            return _endless(reason)
     return None
 
 
-def _endless(limit: int) -> Fault:
-    return Fault("endless", f"the adapter gave {limit} events and went on")
+def _endless(came: str) -> Fault:
+    return Fault("endless", f"the adapter gave {came} and went on")
 
 
 def as_events(came: list[Any]) -> list[Any]:
@@ -366,11 +378,14 @@ class _Worker:
         self._jobs.put(None)
 
     def _loop(self) -> None:
+        process = os.getpid()
         while (job := self._jobs.get()) is not None:
             try:
                 job.result = job.work()
             except BaseException as error:  # noqa: BLE001 -- it is others' code, and must not take the suite with it
                 job.result = Fault("raised", told(error))
+            if os.getpid() != process:
+                os._exit(0)  # a child that the adapter forked: its parent answers, and nobody asks it for more
             job.done.set()
 
 
@@ -380,8 +395,15 @@ def told(error: BaseException) -> str:
         one for one in traceback.extract_tb(error.__traceback__) if one.filename != __file__ and one.filename[:1] != "<"
     ]
     where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}, in {frames[-1].name})" if frames else ""
-    said = " ".join(str(error).split())[:300]
+    said = " ".join(_said(error).split())[:300]
     return f"{type(error).__name__}: {said}{where}" if said else f"{type(error).__name__}{where}"
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str.__str__(str(error))
+    except Exception as problem:  # noqa: BLE001 -- the class is the adapter's, and so is what its __str__ does
+        return f"and its __str__ raises {type(problem).__name__}"
 
 
 def as_line(case: Case) -> Json:

@@ -7,6 +7,7 @@ the engine's, so that the two can differ.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,6 +20,9 @@ class Fragment(NamedTuple):
     name: str
     arguments: str
     custom: bool = False
+
+
+_OPENING, _SIGN, _WITHIN = re.compile(r'[{\["]'), re.compile(r'[{}\[\]"]'), re.compile(r'["\\]')
 
 
 class Scan:
@@ -37,32 +41,48 @@ class Scan:
 
     def feed(self, piece: str) -> None:
         """Take the next piece."""
-        for char in piece:
-            self._take(char)
+        at = 0
+        while at < len(piece):
+            at = self._in_string(piece, at) if self._string else self._outside(piece, at)
 
-    def _take(self, char: str) -> None:
-        if self._string:
-            self._in_string(char)
-        elif char.isspace():
-            return
-        elif self.closed or (not self._begun and char not in '{["'):
+    def _outside(self, piece: str, at: int) -> int:
+        """Go on to behind the next sign that counts outside of strings, and return that place."""
+        if self.closed:
+            self.spoilt = self.spoilt or bool(piece[at:].strip())
+            return len(piece)
+        found = (_SIGN if self._begun else _OPENING).search(piece, at)
+        end = len(piece) if found is None else found.start()
+        if not self._begun and piece[at:end].strip():
             self.spoilt = True
-        elif char == '"':
-            self._begun = self._string = True
-        elif char in "{[":
-            self._begun, self._depth = True, self._depth + 1
-        elif char in "}]":
+        if found is not None:
+            self._sign(found.group())
+        return end + 1
+
+    def _sign(self, char: str) -> None:
+        if char in "}]":
             self._depth -= 1
             self.closed = self._depth <= 0
+            return
+        self._begun = True
+        if char == '"':
+            self._string = True
+        else:
+            self._depth += 1
 
-    def _in_string(self, char: str) -> None:
+    def _in_string(self, piece: str, at: int) -> int:
+        """Go on to behind the next sign that counts within strings, and return that place."""
         if self._escaped:
             self._escaped = False
-        elif char == "\\":
+            return at + 1
+        found = _WITHIN.search(piece, at)
+        if found is None:
+            return len(piece)
+        if found.group() == "\\":
             self._escaped = True
-        elif char == '"':
+        else:
             self._string = False
             self.closed = self._depth == 0
+        return found.end()
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +102,7 @@ class CallSaid:
     overtaken: bool = False  # something else came after its arguments were complete
     _scan: Scan = field(default_factory=Scan)
     _whole: bool | None = None
+    _spoken: bool = False  # some piece is not white space
 
     @property
     def name(self) -> str:
@@ -111,7 +132,7 @@ class CallSaid:
     @property
     def minds_space(self) -> bool:
         """Whether white space alone is content: in a string, or in a custom tool's input."""
-        return bool("".join(self.pieces).strip()) and (self.custom or self._scan.in_string)
+        return self._spoken and (self.custom or self._scan.in_string)
 
     @property
     def call_id(self) -> str:
@@ -127,7 +148,7 @@ class CallSaid:
             self.raw_name = _joined_name(self.raw_name, fragment.name)
         if fragment.arguments:
             self._extend(fragment.arguments)
-        if self.announced_id is None and self.raw_name and any(piece.strip() for piece in self.pieces):
+        if self.announced_id is None and self.raw_name and self._spoken:
             self.announced_id = self.id
 
     def _extend(self, arguments: str) -> None:
@@ -141,7 +162,9 @@ class CallSaid:
             if not arguments.strip():
                 return
             self._scan = Scan()  # the placeholder is dropped
-        self._whole = None
+        self._spoken = self._spoken or bool(arguments.strip())
+        if arguments.strip(" \t\r\n"):
+            self._whole = None  # white space neither makes nor spoils a document
         self.pieces.append(arguments)
         self._scan.feed(arguments)
 
@@ -182,7 +205,7 @@ class CallBook:
         if fragment.id and call not in self._with_id.setdefault(fragment.id, []):
             self._with_id[fragment.id].append(call)
         call.take(fragment)
-        if call.begun:
+        if self._complete and call.begun:
             self.overtake(call)
         if call.complete and call not in self._complete:
             self._complete.append(call)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ def read_baseline(path: str | Path, *, codes: Iterable[str] | None = None) -> tu
     Raises BadInput, with the line, where the file cannot be read, or a line is no deviation.
     """
     try:
-        written = Path(path).read_bytes().decode()
+        written = Path(path).read_bytes().decode("utf-8-sig")
     except OSError as problem:
         raise BadInput(f"cannot read the baseline {path}: {problem.strerror}") from None
     except UnicodeDecodeError as problem:
@@ -41,7 +41,7 @@ def parse_baseline(written: str, name: str, *, codes: Iterable[str] | None = Non
     """Return the deviations in the text of a baseline; `name` is how messages call it. Raises BadInput."""
     try:
         document = tomllib.loads(written)
-    except tomllib.TOMLDecodeError as problem:
+    except (ValueError, RecursionError) as problem:  # also of a number of very many digits
         raise BadInput(f"{name} is no TOML: {problem}") from None
     others = sorted(set(document) - {"deviation"})
     if others:
@@ -58,6 +58,13 @@ def parse_baseline(written: str, name: str, *, codes: Iterable[str] | None = Non
         if made[-1] in made[:-1] or _place(made[-1]) in map(_place, made[:-1]):
             raise BadInput(f"{where}: {made[-1].rule} in {made[-1].case} is excused twice")
     return tuple(made)
+
+
+def refuse_unknown(baseline: Iterable[Deviation], cases: Collection[str], what: str = "case") -> None:
+    """Raise BadInput for a line about a case that is none of `cases`: it would never be stale."""
+    for one in baseline:
+        if one.case != "*" and one.case not in cases:
+            raise BadInput(f"the baseline excuses {one.rule} in {one.case!r}, and there is no such {what}")
 
 
 def _codes() -> frozenset[str]:

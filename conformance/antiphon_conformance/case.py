@@ -13,11 +13,11 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
-from .read import Json, mappings
+from .read import Json, mappings, quoted
 
 Capability: TypeAlias = Literal[
     "reasoning",
@@ -49,6 +49,9 @@ ENVELOPE: Json = {
     "model": "case-model",
 }
 OURS = files("antiphon_conformance").joinpath("cases")
+MOST_BYTES = 64 * 1024 * 1024  # of a case's file, or of its chunks
+DEEPEST = 20  # folders within each other: a link to a folder above would never end
+_BOM = b"\xef\xbb\xbf"
 _IN_CHOICE = ("delta", "finish_reason", "logprobs")
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]+/[a-z0-9-]+$")]
@@ -212,12 +215,18 @@ class BadCase:
 def whole(written: Json) -> Json:
     """Return the chunk that `written` stands for."""
     if "raw" in written:
-        return dict(written["raw"])
+        return _raw(written["raw"])
     if "choices" in written:
         return {**ENVELOPE, **written}
     top = {key: value for key, value in written.items() if key not in _IN_CHOICE}
     inner = {key: written[key] for key in _IN_CHOICE if key in written}
     return {**ENVELOPE, "choices": [{"index": 0, "delta": {}, "finish_reason": None, **inner}], **top}
+
+
+def _raw(written: object) -> Json:
+    if not isinstance(written, dict):
+        raise ValueError(f"raw is {quoted(written)}, not an object: a chunk is one")
+    return dict(cast("Json", written))
 
 
 def choices(chunk: Json) -> list[Json]:
@@ -228,7 +237,7 @@ def choices(chunk: Json) -> list[Json]:
 def read_case(data: bytes, name: str, beside: Traversable | None = None) -> Case | BadCase:
     """Return the case in `data`. `name` is what it is called where it is none; `beside` is the folder of its file."""
     try:
-        written = msgspec.json.decode(data, type=CaseFile)
+        written = msgspec.json.decode(data.removeprefix(_BOM), type=CaseFile)
         return _made(written, _chunks(written, beside))
     except (msgspec.DecodeError, ValueError, OSError, RecursionError) as problem:
         return BadCase(name, f"{problem}")
@@ -239,8 +248,19 @@ def _chunks(written: CaseFile, beside: Traversable | None) -> list[Json]:
         return written.chunks
     if beside is None:
         raise ValueError(f"chunks is a path, {written.chunks!r}, and the case is in no folder")
-    lines = beside.joinpath(written.chunks).read_bytes().splitlines()
+    lines = _bytes(beside.joinpath(written.chunks)).splitlines()
     return [msgspec.json.decode(line, type=dict[str, Any]) for line in lines if line.strip()]
+
+
+def _bytes(file: Traversable) -> bytes:
+    """Return what is in a file. Raises OSError where it cannot be read, ValueError where it is none, or too big."""
+    if not file.is_file():
+        raise ValueError(f"{file.name} is not there, or is no plain file")
+    with file.open("rb") as opened:
+        data = opened.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"{file.name} has more than {MOST_BYTES} bytes, of which at most so many are read")
+    return data
 
 
 def _made(written: CaseFile, chunks: Sequence[Json]) -> Case:
@@ -280,7 +300,10 @@ def read_cases(folder: Path) -> tuple[Case | BadCase, ...]:
 def _read_folder(folder: Traversable) -> Iterator[Case | BadCase]:
     seen: set[str] = set()
     for name, file, beside in _walk(folder, ""):
-        case = read_case(file.read_bytes(), name, beside)
+        try:
+            case = read_case(_bytes(file), name, beside)
+        except (OSError, ValueError) as problem:
+            case = BadCase(name, f"it cannot be read: {problem}")
         if isinstance(case, Case) and case.id in seen:
             case = BadCase(name, f"another case has the id {case.id!r}")
         elif isinstance(case, Case) and case.id != name and folder is OURS:
@@ -291,6 +314,8 @@ def _read_folder(folder: Traversable) -> Iterator[Case | BadCase]:
 
 def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, Traversable, Traversable]]:
     """Yield the name of each case, its file and the folder that it is in."""
+    if prefix.count("/") > DEEPEST:
+        return
     for entry in sorted(folder.iterdir(), key=lambda one: one.name):
         if entry.is_dir():
             yield from _walk(entry, f"{prefix}{entry.name}/")

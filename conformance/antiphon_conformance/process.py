@@ -21,13 +21,15 @@ from typing import IO, Any
 
 from antiphon.errors import BadInput
 
-from .adapters import SECONDS, as_line, most_events
+from .adapters import SECONDS, as_line, in_bounds, most_events
 from .answer import Answer, Fault
 from .case import Case
+from .given import MOST_BYTES
 from .read import quoted
 from .results import Subject
 
 LINE_BYTES = 16 * 1024 * 1024  # of one event
+WAITING_LINES = 100  # that were read and not yet taken; with those of `LINE_BYTES`, this is what bounds the memory
 STDERR_LINES = 5
 _END = object()  # the output ended
 _TOO_LONG = object()
@@ -49,7 +51,7 @@ class ProcessAdapter:
         if not self._arguments:
             raise BadInput('--exec is empty: give a command, such as --exec "node adapter.js"')
         self.subject = Subject(command, "process")
-        self._seconds = seconds
+        self._seconds = in_bounds(seconds)
         self._running: _Running | None = _Running(self._arguments)
 
     def answer(self, case: Case) -> Answer:
@@ -77,10 +79,10 @@ class _Running:
             self._process = subprocess.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
         except OSError as problem:
             raise BadInput(f"cannot start {arguments[0]}: {problem.strerror}; is it installed, and in PATH?") from None
-        self._lines: queue.Queue[Any] = queue.Queue(maxsize=1000)
+        self._lines: queue.Queue[Any] = queue.Queue(maxsize=WAITING_LINES)
         self._cases: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._said: deque[str] = deque(maxlen=STDERR_LINES)
-        self._over = False
+        self._over = self._asked = False
         for work, stream in (
             (self._read, self._process.stdout),
             (self._listen, self._process.stderr),
@@ -90,10 +92,14 @@ class _Running:
 
     def ask(self, case: Case, seconds: float) -> Answer:
         """Return the answer to a case, in `seconds` at most."""
+        unasked = self._unasked()
+        if unasked:
+            return Answer([], Fault("died", self._with_stderr(unasked)))
+        self._asked = True
         self._cases.put(json.dumps(as_line(case)).encode() + b"\n")
         events: list[Any] = []
-        until, limit = time.monotonic() + seconds, most_events(case)
-        while len(events) < limit:
+        until, limit, size = time.monotonic() + seconds, most_events(case), 0
+        while len(events) < limit and size <= MOST_BYTES:
             try:
                 line = self._lines.get(timeout=max(until - time.monotonic(), 0.001))
             except queue.Empty:
@@ -105,7 +111,22 @@ class _Running:
             if not line:
                 return Answer(events)
             events.append(_parsed(line))
-        return Answer(events, Fault("endless", f"the process gave {limit} events, and no empty line to end them"))
+            size += len(line)
+        came = f"{len(events)} events of {size} bytes"
+        return Answer(events, Fault("endless", f"the process gave {came}, and no empty line to end them"))
+
+    def _unasked(self) -> str:
+        """Return what is wrong where lines came after the empty line that ended the last answer: they would be taken
+        for the next one's. What came before the first case is its first event, and says so itself."""
+        if not self._asked:
+            return ""
+        with suppress(queue.Empty):
+            line = self._lines.get_nowait()
+            if line is _END:
+                return self._death()
+            came = "a line without end" if line is _TOO_LONG else f"the line {quoted(line.decode('utf-8', 'replace'))}"
+            return f"after the empty line that ended its last answer came {came}: one answer has one empty line"
+        return ""
 
     def end(self) -> None:
         """Kill the process and those that it started, and wait for it."""
@@ -125,7 +146,8 @@ class _Running:
     def _death(self) -> str:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
-        return f"the process ended, with status {self._process.returncode}"
+        hint = "" if self._process.returncode else ": it has to answer one case after another, until its input ends"
+        return f"the process ended, with status {self._process.returncode}{hint}"
 
     def _with_stderr(self, message: str) -> str:
         time.sleep(0.01)  # what it wrote last may still be on its way
@@ -160,7 +182,8 @@ class _Running:
 
 
 def _late(seconds: float, events: list[Any]) -> str:
-    return f"no empty line ended the answer in {seconds:g} s ({len(events)} events came)"
+    came = "1 event" if len(events) == 1 else f"{len(events)} events"
+    return f"no empty line ended the answer in {seconds:g} s ({came} came)"
 
 
 def _parsed(line: bytes) -> Any:

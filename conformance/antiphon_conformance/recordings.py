@@ -14,7 +14,8 @@ from typing import Any
 from antiphon.errors import BadInput
 
 from . import SUITE_VERSION
-from .baseline import excused, stale
+from .adapters import told
+from .baseline import excused, refuse_unknown, stale
 from .case import cases_hash
 from .judge import check
 from .report import Level, Report
@@ -33,11 +34,16 @@ def check_recordings(
 
     settings = settings or Settings()
     files = _files(path)
-    runs: list[Run] = []
-    for name, file in files:
-        runs.append(_run(name, file, settings))
-        if on_run is not None:
-            on_run(runs[-1])
+    refuse_unknown(settings.baseline, {name for name, _ in files}, "recording")
+    runs, notes = list[Run](), list[str]()
+    try:
+        for name, file in files:
+            runs.append(_run(name, file, settings))
+            if on_run is not None:
+                on_run(runs[-1])
+    except KeyboardInterrupt:
+        notes.append(f"interrupted after {len(runs)} of {len(files)} recordings")
+        settings = replace(settings, all_ran=False)
     broken = [(run.case, [one.code for one in run.findings]) for run in runs if run.outcome is not Outcome.ERROR]
     return SuiteReport(
         Subject(str(path), "recording"),
@@ -46,7 +52,9 @@ def check_recordings(
         __version__,
         cases_hash(()),
         stale=stale(settings.baseline, broken, all_ran=settings.all_ran),
+        notes=tuple(notes),
         strict=settings.strict,
+        interrupted=bool(notes),
     )
 
 
@@ -72,7 +80,10 @@ def _run(name: str, file: Path, settings: Settings) -> Run:
         return replace(base, outcome=Outcome.ERROR, reason=str(problem))
     if any(isinstance(event, dict) and "choices" in event for event in events[:1]):
         return replace(base, outcome=Outcome.ERROR, reason="it holds chunks, not events: convert them first")
-    return _judged(base, check(events, chunks=chunks, done=done), settings, chunks or ())
+    try:
+        return _judged(base, check(events, chunks=chunks, done=done), settings, chunks or ())
+    except Exception as problem:  # noqa: BLE001 -- a rule of the suite's, or of a plug-in's, that raises is one wrong run
+        return replace(base, outcome=Outcome.ERROR, reason=f"a rule raised {told(problem)}", events=events)
 
 
 def _judged(base: Run, report: Report, settings: Settings, chunks: Sequence[Any]) -> Run:

@@ -82,6 +82,7 @@ class Subject:
 Area: TypeAlias = str  # the three letters before a code's number
 
 CLEAN, FINDINGS, WRONG_USE, NOTHING_RAN = 0, 1, 2, 3  # exit statuses
+INTERRUPTED = 130  # 128 + SIGINT, which is what a shell reports of a program that Ctrl-C ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ class SuiteReport:
     notes: tuple[str, ...] = ()
     profile: str = ""
     strict: bool = False
+    interrupted: bool = False
 
     @property
     def ran(self) -> tuple[Run, ...]:
@@ -109,10 +111,13 @@ class SuiteReport:
 
     @property
     def exit_status(self) -> int:
-        """0 clean; 1 findings or a stale line; 2 the suite is wrong; 3 nothing ran."""
+        """0 clean; 1 findings or a stale line; 2 the suite is wrong; 3 nothing ran; 130 interrupted, and nothing was
+        broken until then."""
         outcomes = {run.outcome for run in self.runs}
         if Outcome.ERROR in outcomes:
             return WRONG_USE
-        if not self.ran:
-            return NOTHING_RAN
-        return FINDINGS if self.stale or Outcome.FAIL in outcomes else CLEAN
+        if self.stale or Outcome.FAIL in outcomes:
+            return FINDINGS
+        if self.interrupted:
+            return INTERRUPTED
+        return CLEAN if self.ran else NOTHING_RAN

@@ -15,7 +15,7 @@ from typing import Any
 from antiphon.errors import BadInput
 
 from . import SUITE_VERSION
-from .adapters import Adapter
+from .adapters import Adapter, told
 from .answer import Answer, Fault
 from .baseline import excused, stale
 from .case import USUAL, BadCase, Case, cases_hash, load_cases
@@ -111,7 +111,10 @@ class Runner:
             return _about(case, Outcome.NOT_APPLICABLE, reason=reason)
         answer = self.adapter.answer(case)
         self._stamina.take(answer.fault)
-        return self._judged(case, answer)
+        try:
+            return self._judged(case, answer)
+        except Exception as problem:  # noqa: BLE001 -- a rule of the suite's, or of a plug-in's, that raises is one wrong run
+            return replace(_about(case, Outcome.ERROR, reason=f"a rule raised {told(problem)}"), events=answer.events)
 
     def _not_applicable(self, case: Case) -> str:
         has = USUAL if self.settings.has is None else self.settings.has
@@ -165,7 +168,7 @@ def run_suite(
     """
     settings = settings or Settings()
     chosen = tuple(load_cases() if cases is None else cases)
-    runner, runs, notes = Runner(adapter, settings), list[Run](), list[str]()
+    runner, runs, notes, interrupted = Runner(adapter, settings), list[Run](), list[str](), False
     try:
         for case in chosen:
             for run in runner.runs(case):
@@ -173,11 +176,12 @@ def run_suite(
                 if on_run is not None:
                     on_run(run)
     except KeyboardInterrupt:
+        interrupted = True
         notes.append(f"interrupted after {len({run.case for run in runs})} of {len(chosen)} cases")
         settings = replace(settings, all_ran=False)
     finally:
         adapter.close()
-    return reported(adapter, chosen, runs, settings, notes)
+    return replace(reported(adapter, chosen, runs, settings, notes), interrupted=interrupted)
 
 
 def reported(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Literal, NamedTuple, Protocol
 
 from .attribution import CallBook, CallSaid, Fragment
@@ -39,16 +40,15 @@ class ProfileFacts(Protocol):
 
 
 class Piece(NamedTuple):
-    """What chunk `at` adds to one kind of output. "sealed" is signed or encrypted reasoning, without text."""
+    """What chunk `at` adds to one kind of output. "sealed" is signed or encrypted reasoning, without text.
+
+    `visible` is whether it opens an item of its kind: white space alone does not.
+    """
 
     at: int
     kind: Kind
     text: str
-
-    @property
-    def visible(self) -> bool:
-        """Whether it opens an item of its kind."""
-        return self.kind in ("call", "sealed") or bool(self.text.strip())
+    visible: bool = True
 
 
 @dataclass(slots=True)
@@ -88,8 +88,8 @@ class Said:
 
     def runs(self, kinds: dict[Kind, str]) -> list[str]:
         """Return the names that `kinds` gives to the visible pieces, neighbours with one name as one."""
-        names = [kinds[piece.kind] for piece in self.pieces if piece.visible and piece.kind in kinds]
-        return [name for n, name in enumerate(names) if n == 0 or names[n - 1] != name]
+        names = (kinds[piece.kind] for piece in self.pieces if piece.visible and piece.kind in kinds)
+        return [name for name, _ in groupby(names)]
 
 
 def listen(chunks: Iterable[object], profile: ProfileFacts | None = None, done: bool | None = None) -> Said:
@@ -106,13 +106,20 @@ def listen(chunks: Iterable[object], profile: ProfileFacts | None = None, done: 
     return said
 
 
+# What a chunk, and a choice, may say beside its delta and the reason of the finish.
+_BESIDE = ("usage", "x_groq", "error")
+_IN_CHOICE = frozenset(("usage", "error"))
+
+
 class _Reader:
     """Takes one chunk after another."""
 
     def __init__(self, said: Said, fields: tuple[str, ...]) -> None:
         self.said, self.fields = said, fields
         # Most deltas are of text alone; these are the keys of all else.
-        self.others = (*fields, "reasoning_details", "thinking_blocks", "refusal", "tool_calls", "function_call")
+        self.spoken = frozenset((*fields, "reasoning_details", "thinking_blocks", "refusal"))
+        self.rare = self.spoken | {"function_call"}
+        self.others = self.rare | {"tool_calls"}
         self.book, self.legacy = CallBook(), CallBook()
 
     def calls(self) -> list[CallSaid]:
@@ -125,6 +132,8 @@ class _Reader:
         said.count += 1
         if chunk is None:
             said.odd = True
+            return True
+        if self._take_short(at, chunk):
             return True
         before = len(said.pieces)
         choices = mappings(chunk.get("choices"))
@@ -139,6 +148,37 @@ class _Reader:
             said.error = _message(error)
         return said.error is None
 
+    def _take_short(self, at: int, chunk: Json) -> bool:
+        """Take a chunk of the commonest forms, one choice with a text or with calls and nothing beside it, and return
+        whether it is one."""
+        choices = chunk.get("choices")
+        if choices.__class__ is not list or len(choices) != 1 or any(map(chunk.get, _BESIDE)):
+            return False
+        choice = choices[0]
+        if choice.__class__ is not dict or not _IN_CHOICE.isdisjoint(choice) or choice.get("finish_reason"):
+            return False
+        delta = choice.get("delta")
+        if delta.__class__ is not dict or number(choice.get("index")) or _says(delta, self.rare):
+            return False
+        content, calls = delta.get("content"), delta.get("tool_calls")
+        if content and not calls and content.__class__ is str:
+            self._add(Piece(at, "text", content, not content.isspace()))
+        elif calls and (content is None or content == ""):
+            begun, new = self._calls(at, self.book, calls)
+            self._add(*begun, *new)
+        else:
+            return False
+        return True
+
+    def _add(self, *pieces: Piece) -> None:
+        """Keep what a chunk says that has no usage."""
+        said = self.said
+        said.pieces += pieces
+        if any([piece.visible for piece in pieces]):
+            said.usage_closes = said.blank_after_usage = False
+        elif said.usage_closes:
+            said.blank_after_usage = True
+
     def _choice(self, at: int, choice: Json) -> None:
         self._delta(at, mapping(choice.get("delta" if isinstance(choice.get("delta"), dict) else "message")))
         finish = text(choice.get("finish_reason")).lower()
@@ -147,11 +187,12 @@ class _Reader:
 
     def _delta(self, at: int, delta: Json) -> None:
         content = delta.get("content")
-        if isinstance(content, str) and not any(map(delta.get, self.others)):
+        if isinstance(content, str) and not _says(delta, self.others):
             if content:
-                self.said.pieces.append(Piece(at, "text", content))
+                self.said.pieces.append(_spoken(at, "text", content))
             return
-        others = list(_content(at, delta, self.fields))
+        silent = not content and not isinstance(content, int | float) and not _says(delta, self.spoken)
+        others = [] if silent else list(_content(at, delta, self.fields))
         known = len(self.book.calls)
         begun, new = self._calls(at, self.book, delta.get("tool_calls"))
         if not self.book.calls and (legacy := delta.get("function_call")):
@@ -186,6 +227,16 @@ class _Reader:
             self.said.blank_after_usage = True
 
 
+def _says(delta: Json, keys: frozenset[str]) -> bool:
+    """Whether a delta has something under one of these keys."""
+    return not keys.isdisjoint(delta) and any(map(delta.get, keys))
+
+
+def _spoken(at: int, kind: Kind, said: str) -> Piece:
+    """Return the piece that holds this text."""
+    return Piece(at, kind, said, bool(said) and not said.isspace())
+
+
 def counted(usage: object) -> Json | None:
     """Return a usage that has a count, None for any other."""
     found = mapping(usage)
@@ -199,13 +250,13 @@ def _message(error: object) -> str:
 def _fragments(calls: object) -> Iterator[Fragment]:
     """Yield what each entry of `tool_calls` says."""
     for call in mappings(calls):
-        custom = isinstance(call.get("custom"), dict)
-        inner = mapping(call.get("custom") if custom else call.get("function"))
-        given = inner.get("input") if custom else inner.get("arguments")
-        arguments = "" if given is None else given if isinstance(given, str) else json.dumps(given)
         index = call.get("index")
         place = int(index) if isinstance(index, str) and index.isdecimal() else number(index)
-        yield Fragment(place, text(call.get("id")), text(inner.get("name")), arguments, custom)
+        custom, function = call.get("custom"), call.get("function")
+        inner = mapping(custom) if isinstance(custom, dict) else mapping(function)
+        given = inner.get("input") if isinstance(custom, dict) else inner.get("arguments")
+        arguments = given if isinstance(given, str) else "" if given is None else json.dumps(given)
+        yield Fragment(place, text(call.get("id")), text(inner.get("name")), arguments, isinstance(custom, dict))
 
 
 def _content(at: int, delta: Json, fields: tuple[str, ...]) -> Iterator[Piece]:
@@ -216,7 +267,7 @@ def _content(at: int, delta: Json, fields: tuple[str, ...]) -> Iterator[Piece]:
     refusal = text(delta.get("refusal")) + "".join(text(one.get("refusal")) for one in mappings(delta.get("content")))
     for kind, said in (("reasoning", reasoning), ("refusal", refusal), ("text", _text(delta.get("content")))):
         if said:
-            yield Piece(at, kind, said)  # type: ignore[arg-type]  # a tuple of literals is read as str
+            yield _spoken(at, kind, said)  # type: ignore[arg-type]  # a tuple of literals is read as str
 
 
 def _text(content: object) -> str:

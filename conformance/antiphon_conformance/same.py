@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from .events import FAMILIES
 from .read import Json, listed, mapping, mappings, text
 from .trace import Trace
 from .walk import Item
@@ -20,6 +19,8 @@ class Stretch(NamedTuple):
 
 def fits(got: str, due: list[Stretch]) -> bool:
     """Whether `got` is all stretches in order, each free one there or not."""
+    if got == "".join(stretch.text for stretch in due):
+        return True
     places = {0}
     for stretch in due:
         taken = {place + len(stretch.text) for place in places if got.startswith(stretch.text, place)}
@@ -52,12 +53,7 @@ def difference(got: str, due: str) -> Difference:
 
 def texts(item: Item, *families: str) -> str:
     """Return what an item says in these families: as it was done, or as its deltas have it where it was not."""
-    if item.done is not None:
-        parts = [*mappings(item.done.get("summary")), *mappings(item.done.get("content"))]
-        wanted = {FAMILIES[name].part: FAMILIES[name].text for name in families}
-        kinds = ((part, wanted.get(text(part.get("type")))) for part in parts)
-        return "".join(text(part.get(field)) for part, field in kinds if field)
-    return "".join(part.joined for part in item.parts.values() if part.family in families)
+    return "".join(told for family, told in item.texts() if family in families)
 
 
 def arguments(item: Item) -> str:

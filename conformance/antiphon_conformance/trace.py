@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .events import CALLS, FAMILIES, HEAD, PLACES, TERMINALS, Place
 from .grammar import Illegal, State
-from .read import Json, listed, mapping, number, plain_all, text
+from .read import Json, mapping, number, plain_all, text
 from .said import ProfileFacts, Said, listen
 from .walk import Breach, Item, Part, Walk, owed_texts
 
@@ -25,11 +25,39 @@ class Snapshot(NamedTuple):
     response: Json
 
 
+class Run(NamedTuple):
+    """Deltas of one text, one after another: each but the first moves nothing. The last three are as the events have
+    them."""
+
+    place: Place
+    part: Part
+    index: object
+    name: object
+    numbered: object
+
+    def goes_on(self, event: Json) -> bool:
+        """Whether a delta names just what those before it named; 1, 1.0 and True are not the same."""
+        index, name = event.get("output_index"), event.get("item_id")
+        numbered = event.get(self.place.numbered_by)
+        return (
+            index == self.index
+            and name == self.name
+            and numbered == self.numbered
+            and index.__class__ is self.index.__class__
+            and numbered.__class__ is self.numbered.__class__
+        )
+
+
+# Where response, item and part stay while deltas come.
+_WITHIN = (State.RUNNING, State.OPEN, State.OPEN)
+
+
 class Trace:
     """A stream of events, and what was known beside it.
 
     `events` are the events as dicts, {} for what is no object; `raw` are they as they came. `request` is the request
-    as a dict or None; `said` what the chunks say, None without chunks.
+    as a dict or None; `said` what the chunks say, None without chunks. `kinds` has for each type of event, in order of
+    appearance, the places of the events of that type.
     """
 
     def __init__(
@@ -52,11 +80,11 @@ class Trace:
         self.said: Said | None = None if chunks is None else listen(chunks, profile, done)
         self.items: list[Item] = []
         self.breaches: list[Breach] = []
-        self._at: dict[str, list[int]] = {}
+        self.kinds: dict[str, list[int]] = {}
         for at, kind in enumerate(self.types):
-            self._at.setdefault(kind, []).append(at)
-        self._by_index: dict[int | None, list[Item]] = {}
-        self._by_id: dict[str, list[Item]] = {}
+            self.kinds.setdefault(kind, []).append(at)
+        self._by_index: dict[int | None, Item] = {}  # the last one of each
+        self._by_id: dict[str, Item] = {}
         self._exact: dict[tuple[int | None, str], Item] = {}
         self._response = Walk("response", State.RESUMED if self.resumed else State.START)
         self._still_open: set[int] = set()
@@ -67,14 +95,14 @@ class Trace:
         """Whether the stream is the rest of one that began earlier."""
         return self.starting_after is not None
 
-    @property
+    @cached_property
     def numbered(self) -> bool:
         """Whether any event has a number; streams from before May 2025 have none."""
         return any("sequence_number" in event for event in self.events)
 
     def of(self, *types: str) -> Iterator[tuple[int, Json]]:
         """Yield the places and events of these types, in order."""
-        for at in sorted(at for kind in set(types) for at in self._at.get(kind, ())):
+        for at in sorted(at for kind in set(types) for at in self.kinds.get(kind, ())):
             yield at, self.events[at]
 
     @cached_property
@@ -106,6 +134,11 @@ class Trace:
                 together.setdefault(breach.about, []).append(breach)
         return list(together.values())
 
+    @cached_property
+    def texts(self) -> Sequence[tuple[str, str]]:
+        """Every text of a part, with its family: item by item, as each was done or else as its deltas have it."""
+        return [told for item in self.items for told in item.texts()]
+
     def parts(self) -> Iterator[tuple[Item, Part]]:
         """Yield every part with its item, in order of appearance."""
         return ((item, part) for item in self.items for part in item.parts.values())
@@ -113,18 +146,25 @@ class Trace:
     # The walk
 
     def _walk(self) -> None:
-        for at, kind in enumerate(self.types):
+        run: Run | None = None
+        for at, (kind, event) in enumerate(zip(self.types, self.events, strict=True)):
             place = PLACES.get(kind)
             if place is None:
                 continue
-            self._step_response(at, place)
+            if run is not None and place is run.place and run.goes_on(event):
+                run.part.take(event)
+                continue
+            run = None
+            self._step_response(at, place, event)
             if place.about != "response":
-                self._step_item(at, place)
+                run = self._step_item(at, place, event)
+        for item in self.items:
+            item.settle()
 
-    def _step_response(self, at: int, place: Place) -> None:
+    def _step_response(self, at: int, place: Place, event: Json) -> None:
         role = place.role if place.about == "response" else "item"
         before = self._response.state
-        if before is State.ENDED and role == "item" and self._late(at, place):
+        if before is State.ENDED and role == "item" and self._late(place, event):
             return
         illegal = self._response.step(role)
         if illegal:
@@ -132,15 +172,16 @@ class Trace:
         if self._response.state is State.ENDED and before is not State.ENDED:
             self._still_open = {id(item) for item in self.items if item.open}
 
-    def _late(self, at: int, place: Place) -> bool:
+    def _late(self, place: Place, event: Json) -> bool:
         """Whether this is the done of an item that was open at the terminal event: ITM006 says so."""
-        event = self.events[at]
-        return place.role == "done" and id(self._find(place, event)) in self._still_open
+        found = self._find(place, number(event.get("output_index")), _id_of(place, event))
+        return place.role == "done" and id(found) in self._still_open
 
-    def _step_item(self, at: int, place: Place) -> None:
-        event = self.events[at]
-        item = self._find(place, event) or self._new(at, place, event)
-        unfit = self._fit(at, place, item)
+    def _step_item(self, at: int, place: Place, event: Json) -> Run | None:
+        """Move the item, and the part, that an event is about. Return the run of deltas that it may begin."""
+        index, name = number(event.get("output_index")), _id_of(place, event)
+        item = self._find(place, index, name) or self._new(at, index, name)
+        unfit = self._fit(at, place, item, index, name)
         role = place.role if place.about == "item" else "event"
         part = self._part(at, place, item, event) if place.about == "part" else None
         forgiven = part is not None and place.role in part.walk.owed
@@ -148,11 +189,19 @@ class Trace:
         if illegal and not forgiven and not unfit:
             self._note(at, item.walk, illegal, item)
         if part is not None:
-            self._step_part(at, place, item, part)
+            self._step_part(at, place, item, part, event)
         elif role == "added":
             self._announce(at, item, event)
         elif role == "done":
             self._close(at, item, event)
+        return self._run(place, item, part, event) if part is not None and place.role == "delta" and not unfit else None
+
+    def _run(self, place: Place, item: Item, part: Part, event: Json) -> Run | None:
+        """Return the run that a delta begins, None where the next one like it would be more than the next one."""
+        states = (self._response.state, item.walk.state, part.walk.state)
+        if states != _WITHIN or place.family != part.family:
+            return None
+        return Run(place, part, event.get("output_index"), event.get("item_id"), event.get(place.numbered_by))
 
     def _note(
         self, at: int, walk: Walk, illegal: tuple[State, Illegal], item: Item | None = None, part: str = ""
@@ -164,20 +213,19 @@ class Trace:
 
     # Items
 
-    def _find(self, place: Place, event: Json) -> Item | None:
+    def _find(self, place: Place, index: int | None, name: str) -> Item | None:
         """Return the item that an event is about: by index and id, else by what fits one that is open."""
-        index, name = number(event.get("output_index")), _id_of(place, event)
-        here, named = self._by_index.get(index, []), self._by_id.get(name, []) if name else []
-        exact = self._exact.get((index, name)) if name else here[-1] if here else None
+        here = self._by_index.get(index)
+        exact = self._exact.get((index, name)) if name else here
         if exact is not None:
             return exact
         if place.role == "added" and place.about == "item":
-            return here[-1] if here and not here[-1].announced else None
-        candidates = [*named[-1:], *here[-1:]]
-        return next((item for item in reversed(candidates) if item.open), candidates[-1] if candidates else None)
+            return here if here is not None and not here.announced else None
+        named = self._by_id.get(name) if name else None
+        candidates = [item for item in (here, named) if item is not None]
+        return next((item for item in candidates if item.open), candidates[0] if candidates else None)
 
-    def _new(self, at: int, place: Place, event: Json) -> Item:
-        index, name = number(event.get("output_index")), _id_of(place, event)
+    def _new(self, at: int, index: int | None, name: str) -> Item:
         item = Item(index, name, Walk("item", State.RESUMED if self.resumed else State.UNSEEN), at)
         self.items.append(item)
         self._place(item, index, name)
@@ -185,29 +233,26 @@ class Trace:
 
     def _place(self, item: Item, index: int | None, name: str) -> None:
         """Let events find the item by this index and this id."""
-        self._by_index.setdefault(index, []).append(item)
-        self._by_id.setdefault(name, []).append(item)
+        self._by_index[index] = self._by_id[name] = item
         self._exact[index, name] = item
 
-    def _fit(self, at: int, place: Place, item: Item) -> bool:
+    def _fit(self, at: int, place: Place, item: Item, index: int | None, name: str) -> bool:
         """Keep where the index or id of an event is not that of its item, and return whether that is so.
 
         An id that changes at `done` is ITM005's, which compares the two items.
         """
-        event = self.events[at]
-        index, name = number(event.get("output_index")), _id_of(place, event)
         if item.output_index is None and index is not None:
             item.output_index = index
             self._place(item, index, item.id)
         if index is not None and item.output_index is not None and index != item.output_index:
-            crossed = _crossed(place, item, self._by_index.get(index, []))
+            crossed = _crossed(place, item, self._by_index.get(index))
             code = "ITM005" if place.role == "done" else "CAL003" if crossed else "ITM004"
-            item.misfits.append((at, code, f"{item.label()} is at output_index {item.output_index}, not {index}"))
+            item.misfit(at, code, f"{item.label()} is at output_index {item.output_index}, not {index}")
             return True
         if name and item.id and name != item.id and (place.about == "part" or place.role == "event"):
-            crossed = _crossed(place, item, self._by_id.get(name, []))
+            crossed = _crossed(place, item, self._by_id.get(name))
             message = f"the item at output_index {index} is {item.label()}, not {name}"
-            item.misfits.append((at, "CAL003" if crossed else "ITM004", message))
+            item.misfit(at, "CAL003" if crossed else "ITM004", message)
             return True
         return False
 
@@ -256,8 +301,7 @@ class Trace:
         start = State.UNSEEN if known else State.RESUMED
         return Part(key, Walk(table, start), at, family, whole=known or not self.resumed)
 
-    def _step_part(self, at: int, place: Place, item: Item, part: Part) -> None:
-        event = self.events[at]
+    def _step_part(self, at: int, place: Place, item: Item, part: Part, event: Json) -> None:
         illegal = part.walk.step(place.role)
         if illegal:
             self._note(at, part.walk, illegal, item, f"{_part_label(part)} of ")
@@ -269,10 +313,9 @@ class Trace:
                 part.added = mapping(event.get("part"))
                 part.family = _BY_PART.get(text(part.added.get("type")), part.family)
             case "delta":
-                part.deltas.append((at, text(event.get("delta"))))
-                part.logprobs.extend(listed(event.get("logprobs")))
+                part.take(event)
             case "annotation":
-                part.annotations.append((at, event))
+                part.annotate(at, event)
             case "text_done" if part.text_done is None:
                 part.text_done_at, part.text_done = at, event
                 told = event.get(FAMILIES[place.family].text)
@@ -294,9 +337,9 @@ def _id_of(place: Place, event: Json) -> str:
     return text(event.get("item_id"))
 
 
-def _crossed(place: Place, item: Item, others: list[Item]) -> bool:
+def _crossed(place: Place, item: Item, other: Item | None) -> bool:
     """Whether a fragment of one call's arguments names another call too."""
-    return place.family in FAMILIES and item.type in CALLS and any(one.type in CALLS for one in others[-1:])
+    return place.family in FAMILIES and item.type in CALLS and other is not None and other.type in CALLS
 
 
 def _part_label(part: Part) -> str:

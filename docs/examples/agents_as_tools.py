@@ -1,6 +1,6 @@
 """Agents as tools: one agent stays in charge, and asks another as it would call a function.
 
-    python docs/examples/agents_as_tools.py
+Run it with `python docs/examples/agents_as_tools.py`.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """A chain of models: where one fails before it has said anything, the next one is asked.
 
-    python docs/examples/fallback.py
+Run it with `python docs/examples/fallback.py`.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """A session: what was said is in a SQLite file, and the next run reads it, in this process or another.
 
-    python docs/examples/session.py [FILE]
+Run it with `python docs/examples/session.py [FILE]`.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Spans of a run, by OpenTelemetry's conventions for generative AI. Needs the package opentelemetry-sdk.
 
-    python docs/examples/spans.py
+Run it with `python docs/examples/spans.py`.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanContext
 
 from antiphon import Agent, RunConfig, Runner, function_tool
 
@@ -22,13 +23,12 @@ def get_weather(city: str) -> str:
 agent = Agent(name="Weather desk", model="replay/tools", tools=[get_weather])
 
 
-def show(spans: list[ReadableSpan], parent: int | None = None, depth: int = 0) -> None:
+def show(spans: list[ReadableSpan], parent: SpanContext | None = None, depth: int = 0) -> None:
     """Print the spans as a tree, in the order in which they began."""
-    for span in sorted(spans, key=lambda one: one.start_time or 0):
-        if (span.parent.span_id if span.parent else None) == parent:
-            tokens = (span.attributes or {}).get("gen_ai.usage.output_tokens")
-            print("  " * depth + span.name + (f" ({tokens} tokens)" if tokens else ""))
-            show(spans, span.get_span_context().span_id, depth + 1)
+    for span in sorted((one for one in spans if one.parent == parent), key=lambda one: one.start_time or 0):
+        tokens = (span.attributes or {}).get("gen_ai.usage.output_tokens")
+        print("  " * depth + span.name + (f" ({tokens} tokens)" if tokens else ""))
+        show([one for one in spans if one is not span], span.get_span_context(), depth + 1)
 
 
 def main() -> None:

@@ -1,12 +1,24 @@
 """Streaming to a terminal: the text as it comes, what the tools do, and how far they are.
 
-    python docs/examples/streaming.py
+Run it with `python docs/examples/streaming.py`.
 """
 
 import asyncio
 from typing import Any
 
-from antiphon import Agent, Runner, StreamEvent, ToolContext, function_tool
+from antiphon import (
+    Agent,
+    AgentUpdatedStreamEvent,
+    RawResponsesStreamEvent,
+    RunItemStreamEvent,
+    Runner,
+    StreamEvent,
+    ToolCallItem,
+    ToolCallOutputItem,
+    ToolContext,
+    ToolProgressStreamEvent,
+    function_tool,
+)
 
 
 @function_tool
@@ -23,17 +35,17 @@ agent = Agent(name="Weather desk", model="replay/tools", tools=[get_weather])
 
 def show(event: StreamEvent) -> None:
     """Print one event: of the run, of a tool that runs, or of the model's own stream."""
-    match event.type:
-        case "agent_updated_stream_event":
-            print(f"[{event.new_agent.name}]")
-        case "run_item_stream_event" if event.name == "tool_called":
-            print(f"  {event.item.tool_name}({event.item.raw_item.arguments})")
-        case "run_item_stream_event" if event.name == "tool_output":
-            print(f"  -> {event.item.output}")
-        case "tool_progress_stream_event":
-            print(f"  {event.tool_name}: {event.data['percent']} %")
-        case "raw_response_event" if event.data.type == "response.output_text.delta":
-            print(event.data.delta, end="", flush=True)
+    match event:
+        case AgentUpdatedStreamEvent(new_agent=agent):
+            print(f"[{agent.name}]")
+        case RunItemStreamEvent(item=ToolCallItem() as call):
+            print(f"  {call.tool_name}({call.raw_item.arguments})")
+        case RunItemStreamEvent(item=ToolCallOutputItem(output=output)):
+            print(f"  -> {output}")
+        case ToolProgressStreamEvent(data=data, tool_name=name):
+            print(f"  {name}: {data['percent']} %")
+        case RawResponsesStreamEvent(data=data) if data.type == "response.output_text.delta":
+            print(data.delta, end="", flush=True)
         case _:
             pass
 

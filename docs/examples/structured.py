@@ -1,6 +1,6 @@
 """Structured output: the final output is an object of your type, checked.
 
-    python docs/examples/structured.py
+Run it with `python docs/examples/structured.py`.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Triage: one agent reads the request and hands it to the one that can do it.
 
-    python docs/examples/triage.py
+Run it with `python docs/examples/triage.py`.
 """
 
 import asyncio

@@ -355,14 +355,14 @@ def test_a_spent_budget_exits_1_and_writes_the_best(tmp_path: Path) -> None:
 
 def test_what_breaks_nothing_exits_3() -> None:
     clean = run("-", given=jsonl(GOOD["links"]))
-    assert (clean.exit_code, clean.stdout) == (3, "nothing to shrink: the events breaks no MUST\n")
+    assert (clean.exit_code, clean.stdout) == (3, "nothing to shrink: in the events no MUST is broken\n")
     other = run("-", "--rule", "ITM001", "--json", given=jsonl(GOOD["links"][1:]))
     assert other.exit_code == 3
     assert json.loads(other.stdout)["breaks"] is False
     assert "STR001 (MUST)" in json.loads(other.stdout)["others"]
     ours = run("-", given=jsonl([{**one, "id": f"c{n}"} for n, one in enumerate(CALLS)]))
     assert ours.exit_code == 3
-    assert "antiphon's conversion breaks no MUST; the chunk stream itself breaks CHT" in ours.stdout
+    assert "in antiphon's conversion no MUST is broken; the chunk stream itself breaks CHT" in ours.stdout
 
 
 BAD_USE: dict[str, tuple[tuple[str, ...], str, str]] = {

@@ -316,7 +316,10 @@ def test_urls(given: str, made: str) -> None:
     assert engine_url(given) == made
 
 
-@pytest.mark.parametrize("given", ["", "antiphon.db", "/tmp/a.db", "sqlite:a.db", "what ever://x"])
+@pytest.mark.parametrize(
+    "given",
+    ["", "antiphon.db", "/tmp/a.db", "sqlite:a.db", "what ever://x", "nosuch://host/name", "sqlite+nosuch:///a.db"],
+)
 def test_urls_that_are_none(given: str) -> None:
     with pytest.raises(BadInput, match=r"store\.url"):
         create_app({"store": {"url": given}})

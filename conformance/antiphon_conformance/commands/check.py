@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,15 +15,29 @@ import typer
 from antiphon.errors import BadInput
 
 if TYPE_CHECKING:
-    from antiphon_conformance.results import Run, SuiteReport
+    from antiphon_conformance.commands.outputs import Outputs
+    from antiphon_conformance.results import SuiteReport
     from antiphon_conformance.running import Settings
 
 FILES = "What is written"
 LIVE = "A server"
 CHOICE = "What is run"
+# an option -> what it goes with; it is refused beside anything else, since it would do nothing there
+CASES = ("MODULE:NAME", "--exec")
+SERVERS = ("--url", "--replay")
+GOES_WITH: dict[str, tuple[str, ...]] = {
+    "baseline": (*CASES, "--recordings"),
+    "area": (*CASES, "--recordings"),
+    "requirements": (*CASES, "--recordings"),
+    **dict.fromkeys(("has", "case", "cases", "forms", "timeout"), CASES),
+    "chunks": ("MODULE:NAME",),
+    **dict.fromkeys(("model", "api", "profile", "probe"), SERVERS),
+    **dict.fromkeys(("record", "api_key_env", "budget"), ("--url",)),
+}
 
 
 def check(
+    ctx: typer.Context,
     target: Annotated[
         str | None,
         typer.Argument(
@@ -211,8 +226,8 @@ def check(
 ) -> None:
     """Run the conformance suite over an adapter, a process (--exec), a server (--url) or recordings.
 
-    Exits 0 if all is clean, 1 if a rule is broken or a line of the baseline is stale, 2 on bad use, or where a case of
-    the suite is wrong, 3 if nothing ran.
+    Exits 0 if all is clean, 1 if a rule is broken or a line of the baseline is stale, 2 on bad use, or where a case is
+    wrong, 3 if nothing ran, 130 if it was interrupted while all was clean.
 
     Examples:
 
@@ -227,19 +242,53 @@ def check(
     if len(subjects) != 1 and subjects != ["--url", "--replay"]:
         came = f"{' and '.join(subjects)} were given" if subjects else "nothing was given"
         raise BadInput(f"{came}; give one of {', '.join(given)}")
+    _refuse_idle(ctx, subjects)
     logging.getLogger("antiphon").addHandler(logging.NullHandler())  # what is odd in the chunks is odd on purpose
-    outputs = Outputs(as_json, everything, quiet, jsonl, junit, markdown, html)
-    if url is not None or replay is not None:
-        from antiphon_conformance.commands.check_live import live_report
+    from antiphon_conformance.commands.outputs import Outputs, ended_by_signals, kept_standard_output
+    from antiphon_conformance.results import INTERRUPTED
 
-        report = live_report(
-            outputs, url or "", model, api, profile, tuple(probe or ()), record, replay, api_key_env, budget, strict
-        )
-    else:
-        settings = _settings(has, baseline, area, forms, strict, requirements, all_ran=not case and cases is None)
-        report = _offline(target, command, recordings, settings, cases, case or [], chunks, timeout, outputs)
-    outputs.finish(report)
+    outputs = Outputs(as_json, everything, quiet, jsonl, junit, markdown, html)
+    with ended_by_signals(), kept_standard_output() as outputs.standard:
+        try:
+            if url is not None or replay is not None:
+                from antiphon_conformance.commands.check_live import live_report
+
+                report = live_report(
+                    outputs,
+                    url or "",
+                    model,
+                    api,
+                    profile,
+                    tuple(probe or ()),
+                    record,
+                    replay,
+                    api_key_env,
+                    budget,
+                    strict,
+                )
+            else:
+                settings = _settings(
+                    has, baseline, area, forms, strict, requirements, all_ran=not case and cases is None
+                )
+                report = _offline(target, command, recordings, settings, cases, case or [], chunks, timeout, outputs)
+            outputs.finish(report)
+        except KeyboardInterrupt:
+            outputs.stop()
+            typer.echo("antiphon: interrupted, and no report was written", err=True)
+            raise typer.Exit(INTERRUPTED) from None
     raise typer.Exit(report.exit_status)
+
+
+def _refuse_idle(ctx: typer.Context, subjects: Sequence[str]) -> None:
+    """Raise BadInput for an option that would do nothing with what is tested."""
+    given: Mapping[str, str] = {
+        one.name: one.opts[0]
+        for one in ctx.command.params
+        if one.name in GOES_WITH and getattr(ctx.get_parameter_source(one.name), "name", "") == "COMMANDLINE"
+    }
+    for name, option in given.items():
+        if not set(subjects) & set(GOES_WITH[name]):
+            raise BadInput(f"{option} goes with {' or '.join(GOES_WITH[name])}, and does nothing with {subjects[0]}")
 
 
 def _settings(
@@ -307,6 +356,7 @@ def _offline(
     outputs: Outputs,
 ) -> SuiteReport:
     """Run the cases over an adapter or a process, or judge recordings."""
+    from antiphon_conformance.baseline import refuse_unknown
     from antiphon_conformance.case import cases_hash, load_cases, read_cases
     from antiphon_conformance.recordings import check_recordings
     from antiphon_conformance.results import Subject
@@ -321,9 +371,7 @@ def _offline(
         raise BadInput(f"--cases {folder}: there is no such folder")
     found = load_cases() if folder is None else read_cases(folder)
     chosen = choose(found, patterns) if patterns else found
-    for line in settings.baseline:
-        if line.case != "*" and line.case not in {one.id for one in found}:
-            raise BadInput(f"the baseline excuses {line.rule} in {line.case!r}, and there is no such case")
+    refuse_unknown(settings.baseline, {one.id for one in found})
     adapter = _adapter(target, command, chunks, timeout)
     outputs.begin(adapter.subject, cases_hash(chosen), len(chosen))
     return run_suite(adapter, chosen, settings, on_run=outputs.run)
@@ -335,97 +383,11 @@ def _adapter(target: str | None, command: str | None, chunks: str | None, timeou
 
     if target is None:
         return ProcessAdapter(command or "", seconds=timeout)
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # an adapter beside which the command is run
+    with suppress(FileNotFoundError):  # a folder that was removed under us
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())  # an adapter beside which the command is run
     match chunks:
         case None | "dict" | "openai" | "sse":
             return load(target, style=chunks, seconds=timeout)
         case _:
             raise BadInput(f"--chunks {chunks}: it is dict, openai or sse")
-
-
-class Outputs:
-    """Where a report goes: standard output, and files; and the progress, on standard error."""
-
-    def __init__(
-        self,
-        as_json: bool,
-        everything: bool,
-        quiet: bool,
-        jsonl: Path | None,
-        junit: Path | None,
-        markdown: Path | None,
-        html: Path | None,
-    ) -> None:
-        self._as_json, self._everything, self._quiet = as_json, everything, quiet
-        self._files = {"jsonl": jsonl, "junit": junit, "markdown": markdown, "html": html}
-        for path in self._files.values():
-            if path is not None and not path.resolve().parent.is_dir():
-                raise BadInput(f"cannot write {path}: there is no such folder")
-        self._advance: Callable[[Run], None] | None = None
-        self._stop: Callable[[], None] | None = None
-        self._lines: Any = None
-
-    def begin(self, subject: Any, cases_hash: str, total: int) -> None:
-        """Say what is tested, and show the progress of so many cases."""
-        if self._as_json:
-            from antiphon_conformance.reports.jsonl import Lines
-
-            self._lines = Lines(sys.stdout)
-            self._lines.begin(subject, cases_hash)
-        if total and not self._quiet and sys.stderr.isatty():
-            self._show(subject.name, total)
-
-    def run(self, run: Run) -> None:
-        """Take one run."""
-        if self._lines is not None:
-            self._lines.run(run)
-        if self._advance is not None:
-            self._advance(run)
-
-    def finish(self, report: SuiteReport) -> None:
-        """Write all that was asked for. Raises BadInput for a file that cannot be written."""
-        if self._stop is not None:
-            self._stop()
-        self._write_out(report)
-        for name, path in self._files.items():
-            if path is not None:
-                self._write_file(name, path, report)
-
-    def _write_out(self, report: SuiteReport) -> None:
-        from antiphon_conformance.reports import console, jsonl
-
-        if not self._as_json:
-            console.write(report, everything=self._everything)
-        elif self._lines is not None:
-            self._lines.end(report)
-        else:
-            for line in jsonl.lines(report):
-                typer.echo(jsonl.written(line))
-
-    def _write_file(self, name: str, path: Path, report: SuiteReport) -> None:
-        from importlib import import_module
-
-        writer: Callable[[SuiteReport, Path], None] = import_module(f"antiphon_conformance.reports.{name}").write
-        try:
-            writer(report, path)
-        except OSError as problem:
-            raise BadInput(f"cannot write {path}: {problem.strerror}") from None
-
-    def _show(self, name: str, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[now]}"),
-            console=Console(stderr=True), transient=True,
-        )  # fmt: skip
-        task = bar.add_task(name, total=total, now="")
-        seen: set[str] = set()
-
-        def advance(run: Run) -> None:
-            bar.update(task, advance=run.case not in seen, now=run.case)
-            seen.add(run.case)
-
-        bar.start()
-        self._advance, self._stop = advance, bar.stop

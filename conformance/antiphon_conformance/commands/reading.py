@@ -12,6 +12,7 @@ from antiphon.errors import BadInput
 from antiphon.stream.sse import SSEDecoder, SSEMessage, open_format
 
 DONE = b"[DONE]"
+MOST_BYTES = 512 * 1024 * 1024  # of an input: /dev/zero has no end
 
 
 @dataclass(slots=True)
@@ -26,11 +27,10 @@ class Reading:
         if payload.strip() == DONE:
             self.done = True
             return
-        text = payload.decode("utf-8", "replace")
         try:
-            self.values.append(json.loads(text))
-        except (ValueError, RecursionError):
-            self.values.append(text)
+            self.values.append(json.loads(payload.decode()))
+        except (ValueError, RecursionError):  # neither is what is no UTF-8: clients decode strictly
+            self.values.append(payload.decode("utf-8", "replace"))
 
 
 def read(file: str) -> Reading:
@@ -50,12 +50,18 @@ def read(file: str) -> Reading:
 
 def read_bytes(file: str) -> bytes:
     """Return the bytes in `file`; - is standard input. Raises BadInput."""
-    if file == "-":
-        return sys.stdin.buffer.read()
     try:
-        return Path(file).read_bytes()
-    except OSError as problem:
-        raise BadInput(f"cannot read {file}: {problem.strerror}; give a file, or - for standard input") from None
+        if file == "-":
+            data = sys.stdin.buffer.read(MOST_BYTES + 1)
+        else:
+            with Path(file).open("rb") as opened:
+                data = opened.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as problem:
+        said = problem.strerror if isinstance(problem, OSError) else problem
+        raise BadInput(f"cannot read {file}: {said}; give a file, or - for standard input") from None
+    if len(data) > MOST_BYTES:
+        raise BadInput(f"{file} has more than {MOST_BYTES} bytes, of which at most so many are read")
+    return data
 
 
 def _document(file: str, text: bytes) -> list[Any]:

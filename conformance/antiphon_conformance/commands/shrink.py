@@ -158,12 +158,12 @@ def _nothing(subject: _Subject, values: Sequence[Any], rule: str | None, as_json
     """Say that nothing breaks, and what does instead. Returns the exit status."""
     findings, _ = subject.judge(values)
     others = sorted({f"{one.code} ({one.level.value})" for one in findings})
-    wanted = f"does not break {rule}" if rule else "breaks no MUST"
+    wanted = f"{rule} is not broken" if rule else "no MUST is broken"
     if as_json:
         typer.echo(json.dumps({"breaks": False, "rule": rule, "others": others}))
         return NOTHING_BREAKS
-    hint = f"; it breaks {', '.join(others)}: choose with --rule" if others else ""
-    typer.echo(f"nothing to shrink: {subject.name} {wanted}{hint or _chunk_hint(subject, values)}")
+    hint = f"; there is {', '.join(others)}: choose with --rule" if others else ""
+    typer.echo(f"nothing to shrink: in {subject.name} {wanted}{hint or _chunk_hint(subject, values)}")
     return NOTHING_BREAKS
 
 

@@ -304,6 +304,7 @@ def _report(run: Collected, options: LiveOptions, folder: Path | None = None) ->
         notes=tuple(notes_of(tuple(runs), fitted, run.api, run.interrupted)),
         profile=fitted.source() if chat and any(run.layer is Layer.EVENTS and run.ran for run in runs) else "",
         strict=options.strict,
+        interrupted=run.interrupted,
     )
 
 

@@ -51,15 +51,16 @@ def lines(report: SuiteReport, *, everything: bool = False) -> Iterator[Text]:
         )
     if everything:
         yield from (
-            Text(f"not applicable  {run.case}: {run.reason}", "dim")
+            Text(f"not applicable  {shown(run.case)}: {shown(run.reason)}", "dim")
             for run in report.runs
             if run.reason and run.outcome is Outcome.NOT_APPLICABLE
         )
-    yield from (Text(note) for note in report.notes)
+    yield from (Text(shown(note, 2000)) for note in report.notes)
     if report.profile:
         yield Text(report.profile)
-    yield Text(f"{report.subject.name} {report.subject.version} · suite {report.suite_version}".replace("  ", " "))
-    yield Text(sentence(report), "bold")
+    name, version = shown(report.subject.name), shown(report.subject.version)
+    yield Text(f"{name} {version} · suite {report.suite_version}".replace("  ", " "))
+    yield Text(shown(sentence(report), 4000), "bold")
     if not report.ran:
         yield Text("nothing ran", "bold red")
 
@@ -81,7 +82,7 @@ def told(broken: Broken, kind: str = "adapter") -> Iterator[Text]:
     others = len(broken.places) - 1
     if others:
         yield Text(f"  and {'once' if others == 1 else f'{others} times'} more{_elsewhere(broken)}")
-    alone = _ALONE.get(kind, "").format(run.case)
+    alone = _ALONE.get(kind, "").format(shown(run.case))
     yield Text(f"  antiphon explain {broken.code}{alone}", "dim")
 
 
@@ -90,7 +91,7 @@ def _elsewhere(broken: Broken) -> str:
     if not cases:
         return ", in other forms of this case"
     more = f", and {len(cases) - MOST_CASES} other cases" if len(cases) > MOST_CASES else ""
-    return f": {', '.join(cases[:MOST_CASES])}{more}"
+    return f": {', '.join(map(shown, cases[:MOST_CASES]))}{more}"
 
 
 def _name(code: str) -> str:
@@ -100,7 +101,7 @@ def _name(code: str) -> str:
 
 def _excuse(deviation: Deviation) -> str:
     issue = f" {deviation.issue}" if deviation.issue else ""
-    return f"{deviation.rule} in {deviation.case}: {deviation.reason}{issue}"
+    return shown(f"{deviation.rule} in {deviation.case}: {deviation.reason}{issue}", 2000)
 
 
 def _of(runs: list[Run]) -> str:

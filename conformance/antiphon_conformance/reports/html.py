@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import ExtraMissing
 from antiphon.timeline import STYLE, escaped
-from antiphon_conformance.results import CLEAN, FINDINGS, NOTHING_RAN, WRONG_USE, Outcome, Run, SuiteReport
+from antiphon_conformance.results import (
+    CLEAN,
+    FINDINGS,
+    INTERRUPTED,
+    NOTHING_RAN,
+    WRONG_USE,
+    Outcome,
+    Run,
+    SuiteReport,
+)
 
 from .grid import State, areas_of, rows_of
 from .pictured import broken_rules, first_anchors
@@ -32,6 +41,7 @@ VERDICTS: dict[int, tuple[str, str]] = {
     FINDINGS: ("broken", "Rules are broken"),
     WRONG_USE: ("error", "The suite or a case is wrong"),
     NOTHING_RAN: ("error", "Nothing ran"),
+    INTERRUPTED: ("error", "Interrupted"),
 }
 # outcome -> what its count is called
 COUNTED: dict[Outcome, str] = {
@@ -46,7 +56,7 @@ LISTED = 500  # runs that are told with a reason
 
 def write(report: SuiteReport, path: str | Path) -> None:
     """Write the page to `path`. Raises OSError where that cannot be, ExtraMissing without jinja2."""
-    Path(path).write_text(page(report), encoding="utf-8")
+    Path(path).write_text(page(report), encoding="utf-8", errors="backslashreplace")  # a lone surrogate has no bytes
 
 
 def page(report: SuiteReport) -> str:

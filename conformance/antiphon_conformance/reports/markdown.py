@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from antiphon.timeline import escaped
 from antiphon_conformance.report import Level
 from antiphon_conformance.results import Outcome, SuiteReport
 from antiphon_conformance.rule import find
@@ -16,7 +18,7 @@ CLEAN, NOT_APPLICABLE = "✓", "–"
 
 def write(report: SuiteReport, path: Path) -> None:
     """Write one report to a file."""
-    path.write_text("\n".join(page([report])) + "\n", "utf-8")
+    path.write_text("\n".join(page([report])) + "\n", "utf-8", "backslashreplace")
 
 
 def page(reports: Sequence[SuiteReport]) -> Iterator[str]:
@@ -66,17 +68,25 @@ def _about(report: SuiteReport) -> Iterator[str]:
         yield ""
     for one in found:
         run, finding = one.places[0]
-        yield f"- **{one.code}** {finding.level.value}, in {len(one.cases)} of {count(report).ran} cases; `{run.name}`: {_cell(finding.message)}"
+        yield f"- **{one.code}** {finding.level.value}, in {len(one.cases)} of {count(report).ran} cases; {_code(run.name)}: {_cell(finding.message)}"
     for deviation in report.stale:
         yield f"- stale: {deviation.rule} in {deviation.case}: {_cell(deviation.reason)}"
     for run in report.runs:
         if run.outcome is Outcome.ERROR:
-            yield f"- the suite is wrong: `{run.name}`: {_cell(run.reason)}"
+            yield f"- the suite is wrong: {_code(run.name)}: {_cell(run.reason)}"
 
 
 def _cell(text: str) -> str:
     """Return `text` as a table and a line may hold it."""
-    plain = " ".join(text.split())
+    plain = escaped(" ".join(text.split()))
     for char in "\\|<>*_`[]":
         plain = plain.replace(char, f"\\{char}")
     return plain
+
+
+def _code(text: str) -> str:
+    """Return `text` as code, within more backticks than it has in a row."""
+    plain = escaped(" ".join(text.split()))
+    fence = "`" * (1 + max(map(len, re.findall("`+", plain)), default=0))
+    space = " " if "`" in plain else ""
+    return f"{fence}{space}{plain}{space}{fence}"

@@ -105,7 +105,7 @@ def logprobs_are_joined(trace: Trace) -> Iterator[Found]:
 def _other_logprobs(item: Item, part: Part) -> Iterator[Found]:
     for at, holder in ((part.text_done_at, part.text_done), (item.done_at, in_item(item.done, part))):
         held = None if holder is None else listed(holder.get("logprobs"))
-        if held is not None and held != part.logprobs:
+        if held is not None and held != list(part.logprobs):
             counts = f"{len(held)} logprobs, which are not the {len(part.logprobs)} of the deltas"
             yield Found(at, f"{item.label()} has {counts}")
             return

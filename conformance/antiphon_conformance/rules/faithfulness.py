@@ -12,7 +12,7 @@ from antiphon_conformance.evidence import CHAT_CALLS, CHAT_REASONING, CHAT_TEXT,
 from antiphon_conformance.read import quoted, text
 from antiphon_conformance.rule import Found, Level, Need, rule
 from antiphon_conformance.said import Kind, Said
-from antiphon_conformance.same import Stretch, arguments, difference, fits, texts
+from antiphon_conformance.same import Difference, Stretch, arguments, difference, fits
 from antiphon_conformance.trace import Trace
 from antiphon_conformance.walk import Item
 
@@ -107,7 +107,7 @@ def the_cut_does_not_matter(trace: Trace) -> Iterator[Found]:
 
 
 def _got(trace: Trace, kind: Kind) -> str:
-    return "".join(texts(item, *_KINDS[kind]) for item in trace.items)
+    return "".join(told for family, told in trace.texts if family in _KINDS[kind])
 
 
 def _due(said: Said, kind: Kind) -> list[Stretch]:
@@ -134,14 +134,22 @@ def _filled(kinds: list[Kind | None]) -> list[Kind | None]:
     return made
 
 
+def _parted(trace: Trace, kind: Kind) -> Difference | None:
+    """Return where what came parts from what is due, None where it does not."""
+    if trace.said is None:
+        return None
+    got, said = _got(trace, kind), trace.said.joined(kind)
+    if got == said or fits(got, _due(trace.said, kind)):
+        return None
+    return difference(got, said)
+
+
 def _unsaid(trace: Trace, kind: Kind) -> Iterator[Found]:
     """Yield where something of the chunks is missing, changed or said twice."""
-    if trace.said is None:
+    parted = _parted(trace, kind)
+    if trace.said is None or parted is None:
         return
-    got, due = _got(trace, kind), _due(trace.said, kind)
-    if fits(got, due):
-        return
-    at, lost, extra = difference(got, "".join(stretch.text for stretch in due))
+    at, lost, extra = parted
     if lost.strip():
         has = f"there is {quoted(extra)}" if extra else "there is nothing"
         yield Found(trace.end, f"after {at} characters of {kind} the chunks have {quoted(lost)}, and {has}")
@@ -153,12 +161,10 @@ def _unsaid(trace: Trace, kind: Kind) -> Iterator[Found]:
 
 def _invented(trace: Trace, kind: Kind) -> Iterator[Found]:
     """Yield where there is something that the chunks do not have; a change or a repetition is FTH001's or FTH003's."""
-    if trace.said is None:
+    parted = _parted(trace, kind)
+    if trace.said is None or parted is None:
         return
-    got, due = _got(trace, kind), _due(trace.said, kind)
-    if fits(got, due):
-        return
-    at, lost, extra = difference(got, "".join(stretch.text for stretch in due))
+    at, lost, extra = parted
     if extra and not lost.strip() and extra not in trace.said.joined(kind):
         yield Found(trace.end, f"{quoted(extra)} after {at} characters of {kind} is not in the chunks")
 

@@ -163,7 +163,9 @@ def _overlaps(trace: Trace) -> Iterator[Found]:
 def closing_is_contiguous(trace: Trace) -> Iterator[Found]:
     """What closes a part or an item is adjacent: text done, part done, item done; arguments done, item done."""
     # What else could stand between is another rule's: another item (ITM007), a delta (PRT001), a head (STR001).
-    strange = [at for at, kind in enumerate(trace.types) if _interrupts(kind)]
+    strange = sorted(at for kind, places in trace.kinds.items() if _interrupts(kind) for at in places)
+    if not strange:
+        return
     for item in trace.items:
         last = max((part.first_at for part in item.parts.values()), default=-1)
         for part in item.parts.values():
@@ -233,9 +235,10 @@ def hosted_events_in_order(trace: Trace) -> Iterator[Found]:
 
 def _hosted(trace: Trace, kind: str, roles: tuple[str, ...]) -> Iterator[Found]:
     """Yield the events of one hosted tool that step back, or that are about an item of another type."""
-    types = {item.output_index: item.type for item in trace.items}
+    came = list(trace.of(*(f"response.{kind}.{role}" for role in roles)))
+    types = {item.output_index: item.type for item in trace.items} if came else {}
     reached: dict[object, int] = {}
-    for at, event in trace.of(*(f"response.{kind}.{role}" for role in roles)):
+    for at, event in came:
         index, role = quoted(event.get("output_index")), trace.types[at].rpartition(".")[2]
         step, last = roles.index(role), reached.get(index, -1)
         if step < last or (step == last and role != "partial_image"):

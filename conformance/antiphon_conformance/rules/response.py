@@ -61,10 +61,11 @@ def created_then_in_progress(trace: Trace) -> Iterator[Found]:
 
 def _outside(trace: Trace) -> Iterator[tuple[int, str]]:
     """Yield where an event of unknown type comes before the head or after the end; of known ones the table speaks."""
-    begin = next((at for at, kind in enumerate(trace.types) if kind in HEAD), 0)
+    begin = min((trace.kinds[kind][0] for kind in HEAD if kind in trace.kinds), default=0)
     end = trace.terminal.at if trace.terminal is not None else len(trace.types)
-    for at, kind in enumerate(trace.types):
-        if kind and kind not in PLACES and kind not in SILENT and not begin <= at <= end:
+    strange = [kind for kind in trace.kinds if kind and kind not in PLACES and kind not in SILENT]
+    for at in sorted(at for kind in strange for at in trace.kinds[kind]):
+        if not begin <= at <= end:
             yield at, "comes before the response is created" if at < begin else "comes after the response has ended"
 
 

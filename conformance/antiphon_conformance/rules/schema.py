@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from antiphon_conformance.events import NEWER, OWN_ITEMS
 from antiphon_conformance.evidence import GROK, TEXT, sdk, types
 from antiphon_conformance.read import Json, listed, mapping, mappings, quoted, text
 from antiphon_conformance.rule import Found, Level, Need, Recording, Schema, folded, rule
 from antiphon_conformance.trace import Trace
+
+from .narrowed import Fits, event_fits, event_types, item_types, lightened, open_lightened
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -40,29 +41,32 @@ def events_validate(trace: Trace) -> Iterator[Found]:
     tools' items hold)."""
     told: set[str] = set()  # an item's fault comes again in the terminal output
     numbered = trace.numbered
-    for at, event in enumerate(trace.plain):
+    fits: dict[str, Fits] = {kind: event_fits(kind) for kind in trace.kinds}
+    for at, (kind, event) in enumerate(zip(trace.types, trace.plain, strict=True)):
+        if event is not None and fits[kind](event if numbered else {"sequence_number": 0, **event}):
+            continue
         if event is None:
             yield Found(at, f"the event is no object: {quoted(trace.raw[at])}")
-        elif not trace.types[at]:
+        elif not kind:
             yield Found(at, f"the event has no type: {quoted(event.get('type'))}")
         else:
             wrong = {_bare(fault): fault for fault in _faults(event, numbered)}
             new = [fault for bare, fault in wrong.items() if bare not in told]
             told.update(wrong)
             if new:
-                yield Found(at, f"`{trace.types[at]}`: {'; '.join(new[:3])}")
+                yield Found(at, f"`{kind}`: {'; '.join(new[:3])}")
 
 
 @rule("SCH002", "known-types", Level.SHOULD, since="1.0", sources=(types("ResponseStreamEvent"),))
 def known_types(trace: Trace) -> Iterator[Found]:
     """The type of every event, and of every item, is one that openai's types know, or one of a list of newer ones."""
     seen: set[str] = set()
-    for at, kind in enumerate(trace.types):
-        if kind and kind not in seen and kind not in _event_types() and kind not in NEWER:
+    for kind, places in trace.kinds.items():
+        if kind and kind not in event_types() and kind not in NEWER:
             seen.add(kind)
-            yield Found(at, f"`{kind}` is no known type of event")
+            yield Found(places[0], f"`{kind}` is no known type of event")
     for item in trace.items:
-        if item.type and item.type not in seen and item.type not in _item_types():
+        if item.type and item.type not in seen and item.type not in item_types():
             seen.add(item.type)
             yield Found(item.first_at, f"{quoted(item.type)} is no known type of item")
 
@@ -86,7 +90,9 @@ def _not_open(trace: Trace) -> Iterator[Found]:
     from openresponses_types import ResponseResource
 
     for snapshot in trace.snapshots:
-        errors = _branched(_raw_errors(ResponseResource, _judged(snapshot.response), strict=False))
+        errors = _branched(_raw_errors(ResponseResource, open_lightened(_judged(snapshot.response)), strict=False))
+        if not errors:
+            continue
         told = {_path(fault) for fault in _faults(trace.events[snapshot.at], trace.numbered)}
         wrong = [_worded(one) for one in errors if _path(_worded(one)) not in told and _counts(one)]
         if wrong:
@@ -120,8 +126,8 @@ def _in_open_schema(item: Json) -> bool:
 
 def _faults(event: Json, numbered: bool) -> Iterator[str]:
     """Yield what is wrong with an event, but for what recordings excuse; nothing for a type that is not known."""
-    model = _event_types().get(text(event.get("type")))
-    errors = _raw_errors(model, event, strict=True) if model is not None else []
+    model = event_types().get(text(event.get("type")))
+    errors = _raw_errors(model, lightened(event), strict=True) if model is not None else []
     if errors:
         for error in _branched(errors):
             if not _excused(event, error, numbered):
@@ -191,24 +197,3 @@ def _path(fault: str) -> str:
 def _bare(fault: str) -> str:
     """Return a worded error without whether it is in an item or in the output."""
     return fault.removeprefix("response.output.").removeprefix("item.")
-
-
-@cache
-def _event_types() -> dict[str, type[BaseModel]]:
-    """Return type of event -> openai's model for it."""
-    from openai.types.responses import ResponseStreamEvent
-
-    return _by_type(ResponseStreamEvent)
-
-
-@cache
-def _item_types() -> dict[str, type[BaseModel]]:
-    """Return type of item -> openai's model for it."""
-    from openai.types.responses import ResponseOutputItem
-
-    return _by_type(ResponseOutputItem)
-
-
-def _by_type(union: Any) -> dict[str, type[BaseModel]]:
-    models: list[type[BaseModel]] = [model for model in get_args(get_args(union)[0]) if hasattr(model, "model_fields")]
-    return {kind: model for model in models for kind in get_args(model.model_fields["type"].annotation)}

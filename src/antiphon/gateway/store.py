@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Executable, delete, func, insert, literal, select, text, update
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from .config import MEMORY, StoreConfig
 from .database import engine_url, make_engine, packed, unpacked
@@ -57,13 +57,16 @@ class Conversation:
 
 
 class Store:
-    """Keeps responses in the database at the configured URL. It is opened by the first operation."""
+    """Keeps responses in the database at the configured URL. It is opened by the first operation.
+
+    Raises BadInput for a URL that is none, or whose driver is not there.
+    """
 
     def __init__(self, config: StoreConfig) -> None:
         self._config = config
-        self._url = engine_url(config.url)
         self._most = min(config.most_responses, MOST_IN_MEMORY) if config.url == MEMORY else config.most_responses
-        self._engine: AsyncEngine | None = None
+        self._engine = make_engine(engine_url(config.url), config.timeout)
+        self._is_open = False
         self._opening = asyncio.Lock()
         self._cleaner: asyncio.Task[None] | None = None
 
@@ -207,9 +210,8 @@ class Store:
             self._cleaner.cancel()
             await asyncio.wait((self._cleaner,))
             self._cleaner = None
-        if self._engine is not None:
-            await self._engine.dispose()
-            self._engine = None
+        await self._engine.dispose()
+        self._is_open = False
 
     # --- inside ------------------------------------------------------------------------------------------------
 
@@ -217,27 +219,23 @@ class Store:
     async def _transaction(self, *, writes: bool) -> AsyncGenerator[AsyncConnection]:
         try:
             async with asyncio.timeout(self._config.timeout):
-                engine = self._engine or await self._open()
-                async with engine.execution_options(antiphon_writes=writes).begin() as connection:
+                if not self._is_open:
+                    await self._open()
+                async with self._engine.execution_options(antiphon_writes=writes).begin() as connection:
                     yield connection
         except (SQLAlchemyError, OSError, TimeoutError) as problem:
             kind = type(problem.__cause__ or problem).__name__  # the words may hold what was to be stored
             log.warning("the store cannot be used: %s", kind)
             raise StoreUnavailable(f"the store cannot be used now ({kind})") from None
 
-    async def _open(self) -> AsyncEngine:
+    async def _open(self) -> None:
+        """Bring the tables to this version, once. Where that fails the next operation tries again."""
         async with self._opening:
-            if self._engine is None:
-                engine = make_engine(self._url, self._config.timeout)
-                try:
-                    async with engine.begin() as connection:
-                        await connection.run_sync(migrate)
-                except BaseException:
-                    await engine.dispose()
-                    raise
-                self._engine = engine
+            if not self._is_open:
+                async with self._engine.begin() as connection:
+                    await connection.run_sync(migrate)
+                self._is_open = True
                 self._cleaner = asyncio.create_task(self._clean_again_and_again())
-            return self._engine
 
     async def _clean_again_and_again(self) -> None:
         while True:

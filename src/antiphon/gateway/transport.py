@@ -42,6 +42,8 @@ class _Exchange:
             while not self._messages.empty():
                 self._messages.get_nowait()
             await asyncio.wait((self._task,), timeout=0.05)
+        if self._messages.empty():
+            self._messages.put_nowait(None)  # whoever still waits for a message waits no longer
 
     async def _run(self) -> None:
         try:
@@ -144,6 +146,13 @@ class _Loop:
             waiting.cancel()
             raise
 
+    def finish(self, awaited: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine in the loop, to its end; in the loop's own thread, where garbage may be collected, later."""
+        if threading.current_thread() is self._thread:
+            asyncio.run_coroutine_threadsafe(awaited, self._loop)
+        else:
+            self.run(awaited)
+
     def close(self) -> None:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -162,7 +171,7 @@ class _SyncBody(httpx2.SyncByteStream):
 
     def close(self) -> None:
         if self._loop.is_open:  # else all was left with it
-            self._loop.run(self._response.aclose())
+            self._loop.finish(self._response.aclose())
 
 
 async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:

@@ -46,6 +46,7 @@ class Connection:
         self._stop: asyncio.Event
         self._client: Client | None = None
         self._renewing = asyncio.Lock()
+        self._waiting = 0  # how many wait for it to be connected
 
     @property
     def client(self) -> Client:
@@ -62,12 +63,16 @@ class Connection:
             self._ready = asyncio.get_running_loop().create_future()
             self._stop = asyncio.Event()
             self._holder = asyncio.create_task(self._hold(self._ready, self._stop))
+        self._waiting += 1
         try:
             self._client = await asyncio.shield(self._ready)
         except asyncio.CancelledError:
-            self._holder.cancel()
-            await asyncio.wait({self._holder})
+            if self._waiting == 1:  # nobody else waits for it
+                self._holder.cancel()
+                await asyncio.wait({self._holder})
             raise
+        finally:
+            self._waiting -= 1
 
     async def stop(self) -> None:
         """Close the connection, and a server that was started for it. Safe to call again."""

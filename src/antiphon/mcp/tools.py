@@ -61,7 +61,7 @@ async def function_tools(
     include_server_in_tool_names: bool = False,
 ) -> list[FunctionTool]:
     """Return the tools of several servers, in their order. Raises UserError where two have one name."""
-    listed = await together([server.list_tools(run_context, agent) for server in servers])
+    listed = await together([server.list_tools(run_context, agent) for server in servers]) if servers else []
     for server, tools in zip(servers, listed, strict=True):
         _refuse_twice(
             (tool.name for tool in tools),

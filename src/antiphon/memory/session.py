@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from antiphon.exceptions import UserError
@@ -79,8 +79,9 @@ def written(items: Iterable[Any]) -> list[str]:
 
     Raises UserError where one is no item: it could not be read again.
     """
-    if isinstance(items, str | bytes | Mapping):
-        raise UserError(f"a session is given {type(items).__name__}: a list of items is expected")
+    kind: type[Any] = type(items)
+    if issubclass(kind, str | bytes | dict):
+        raise UserError(f"a session is given {kind.__name__}: a list of items is expected")
     return [_written(item, place) for place, item in enumerate(items)]
 
 

@@ -60,7 +60,7 @@ class SQLAlchemySession(SessionABC):
         if url is not None and engine is not None:
             raise UserError("a session has a url or an engine, not both")
         self.session_id = session_id
-        self.session_settings = SessionSettings.of(session_settings)
+        self.session_settings: SessionSettings | None = SessionSettings.of(session_settings)
         self._owned, self._closed = engine is None, False
         self._engine = _engine(url or DEFAULT_URL, engine_kwargs) if engine is None else engine
         self._ready = not create_tables

@@ -56,7 +56,7 @@ class SQLiteSession(SessionABC):
         session_settings: SessionSettings | Mapping[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = SessionSettings.of(session_settings)
+        self.session_settings: SessionSettings | None = SessionSettings.of(session_settings)
         self.db_path = db_path
         self.sessions_table, self.messages_table = sessions_table, messages_table
         self._sessions, self._messages = _quoted(sessions_table), _quoted(messages_table)

@@ -17,6 +17,10 @@ DocstringStyle: TypeAlias = Literal["google", "numpy", "sphinx"]
 BARE = re.compile(r"(?i)(args|arguments|params|parameters):[ \t]*\n(?=\S)")
 # A Google section that has no blank line above it; griffe takes such a one for text.
 GLUED = re.compile(r"(?im)(?<=[^\n])\n(?=(?:args|arguments|params|parameters):[ \t]*\n[ \t])")
+# A field of Sphinx's; griffe wants two of them to know the style.
+FIELD = re.compile(r"(?m)^[ \t]*:(?:param|parameter|arg|argument|key|keyword|type|returns?|rtype|raises?)\b[^:\n]*:")
+# Kinds of sections that describe parameters; the second is what NumPy and Google have for rare ones and keywords.
+PARAMETERS = ("parameters", "other parameters")
 
 
 @dataclass
@@ -35,13 +39,15 @@ def generate_func_documentation(func: Callable[..., Any], style: DocstringStyle 
     if not text:
         return FuncDocumentation(name)
     if style not in (None, *get_args(DocstringStyle)):
-        raise UserError(f"the docstring_style is {style!r}: {', '.join(get_args(DocstringStyle))}, or None to find it out")
+        raise UserError(
+            f"the docstring_style is {style!r}: {', '.join(get_args(DocstringStyle))}, or None to find it out"
+        )
     sections = _sections(text, style)
     description = next((one.value for one in sections if one.kind.value == "text"), None)
     described = {
-        parameter.name.lstrip("*"): parameter.description
+        parameter.name.lstrip("\\*"): parameter.description
         for one in sections
-        if one.kind.value == "parameters"
+        if one.kind.value in PARAMETERS
         for parameter in one.value
     }
     return FuncDocumentation(name, description, described or None)
@@ -66,5 +72,5 @@ def _sections(text: str, style: DocstringStyle | None) -> list[Any]:
         text = bare[0] + indent(text[bare.end() :], "    ")
     spaced = GLUED.sub("\n\n", text)
     docstring = griffe.Docstring("\n" + spaced, lineno=1)  # griffe strips the indent of all lines but the first
-    told = style or griffe.infer_docstring_style(docstring, default="google")[0] or "google"
+    told = style or griffe.infer_docstring_style(docstring)[0] or ("sphinx" if FIELD.search(spaced) else "google")
     return list(griffe.parse(docstring, told, warnings=False))

@@ -114,8 +114,9 @@ async def execute(run: Run, agent: Agent[Any], work: Sequence[Work]) -> Executed
     async def note(place: int, job: Coroutine[Any, Any, Done]) -> None:
         done[place] = await job
 
-    todo = [(place, one) for place, one in enumerate(work) if not isinstance(one, HandoffRun)]
-    jobs = [note(place, _job(run, agent, one)) for place, one in todo if not ledger.register(one.call).completed]
+    calls = [(place, one) for place, one in enumerate(work) if not isinstance(one, HandoffRun)]
+    todo = [(place, one) for place, one in calls if not ledger.register(one.call).completed]
+    jobs = [note(place, _job(run, agent, one)) for place, one in todo]
     executed = Executed()
     try:
         if jobs:
@@ -169,7 +170,13 @@ def _job(run: Run, agent: Agent[Any], work: Work) -> Coroutine[Any, Any, Done]:
 async def _function(run: Run, agent: Agent[Any], call: Any, tool: FunctionTool) -> Done:
     one = Invocation.of(call)
     context = ToolContext.from_agent_context(
-        run.state.context, one.call_id, call, agent, tool_name=tool.name, run_config=run.config
+        run.state.context,
+        one.call_id,
+        call,
+        agent,
+        tool_name=tool.name,
+        tool_arguments="" if fields(call).get("arguments") is None else None,
+        run_config=run.config,
     )
     checked = False
     if run.ledger.status(one.tool, one.call_id) is None and await _needs(tool, context, _parsed(context), one.call_id):

@@ -16,7 +16,7 @@ from antiphon.exceptions import AgentsException, ModelBehaviorError, UserError
 from .awaiting import settled
 from .docstrings import DocstringStyle, name_of, said_by
 from .reading import is_dict
-from .schema import FuncSchema, QuietSchema, function_schema, signature_of
+from .schema import FuncSchema, described, function_schema, signature_of
 from .tool import (
     Enabled,
     ErrorText,
@@ -239,7 +239,9 @@ def is_async(function: Function) -> bool:
 def _refuse(function: Any, name: str | None) -> None:
     """Raise UserError where no call of a model can become a call of the function."""
     if not callable(function):
-        raise UserError(f"function_tool was given {type(function).__name__}: a function, or what can be called, is expected")
+        raise UserError(
+            f"function_tool was given {type(function).__name__}: a function, or what can be called, is expected"
+        )
     told = name_of(function)
     if told == LAMBDA and not name:
         raise UserError("a lambda has no name that a model could call: give name_override")
@@ -284,11 +286,10 @@ def _output(
     bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     if output_type is None and ("programmatic" not in (callers or ()) or any(bare is one for one in UNTYPED)):
         return None, None
-    adapter: TypeAdapter[Any] = TypeAdapter(kind)
-    described = adapter.json_schema(mode="serialization", schema_generator=QuietSchema)
-    if not is_object_schema(described):
+    adapter, returned = described(kind, f"what tool {schema.name!r} returns", mode="serialization")
+    if not is_object_schema(returned):
         raise UserError(
             f"what tool {schema.name!r} returns must be a JSON object with a strict schema: a pydantic model, a "
             "TypedDict or a dataclass; str or Any is for a tool without one"
         )
-    return described, adapter
+    return returned, adapter

@@ -45,8 +45,7 @@ class InputGuardrail(Generic[TContext]):
         """Return what the check found in `input`. Raises UserError where it returned something else."""
         must_be_callable(self.guardrail_function)
         found = await settled(self.guardrail_function(context, agent, input))
-        must_be(found, GuardrailFunctionOutput, self.get_name())
-        return InputGuardrailResult(self, found)
+        return InputGuardrailResult(self, must_be(found, GuardrailFunctionOutput, self.get_name()))
 
 
 @dataclass
@@ -64,8 +63,8 @@ class OutputGuardrail(Generic[TContext]):
         """Return what the check found in `agent_output`. Raises UserError where it returned something else."""
         must_be_callable(self.guardrail_function)
         found = await settled(self.guardrail_function(context, agent, agent_output))
-        must_be(found, GuardrailFunctionOutput, self.get_name())
-        return OutputGuardrailResult(self, agent_output, agent, found)
+        checked = must_be(found, GuardrailFunctionOutput, self.get_name())
+        return OutputGuardrailResult(self, agent_output, agent, checked)
 
 
 @dataclass

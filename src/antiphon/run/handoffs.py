@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import weakref
 from collections.abc import Awaitable, Callable
@@ -19,7 +18,7 @@ from .awaiting import MaybeAwaitable, is_on, settled
 from .context import RunContextWrapper, TContext
 from .naming import function_style
 from .reading import is_dict, is_list
-from .schema import QuietSchema
+from .schema import QuietSchema, described, signature_of
 from .strict import ensure_strict_json_schema
 from .tool import Enabled
 
@@ -133,7 +132,7 @@ def handoff(
     without coercion. Raises UserError where `on_handoff` is missing for an `input_type` or takes other parameters.
     """
     _check(on_handoff, input_type)
-    adapter: TypeAdapter[Any] | None = None if input_type is None else TypeAdapter(input_type)
+    adapter, schema = (None, {}) if input_type is None else described(input_type, "the input_type of a handoff")
     name = tool_name_override or Handoff.default_tool_name(agent)
 
     async def invoke(ctx: RunContextWrapper[Any], input_json: str | None = None) -> Agent[TContext]:
@@ -145,7 +144,6 @@ def handoff(
             await settled(on_handoff(ctx, *arguments))
         return agent
 
-    schema: Json = {} if adapter is None else adapter.json_schema(schema_generator=QuietSchema)
     made: Handoff[TContext, Agent[TContext]] = Handoff(
         tool_name=name,
         tool_description=tool_description_override or Handoff.default_tool_description(agent),
@@ -242,6 +240,6 @@ def _check(on_handoff: Callable[..., Any] | None, input_type: Any) -> None:
     if not callable(on_handoff):
         raise UserError(f"on_handoff is {type(on_handoff).__name__}: it must be callable")
     wanted = ["the context"] if input_type is None else ["the context", "the input"]
-    count = len(inspect.signature(on_handoff).parameters)
+    count = len(signature_of(on_handoff).parameters)
     if count != len(wanted):
         raise UserError(f"on_handoff takes {count} parameters: it must take {' and '.join(wanted)}")

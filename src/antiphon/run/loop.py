@@ -266,7 +266,7 @@ async def _hand_over(run: Run, agent: Agent[Any], calls: tuple[HandoffRun, ...])
     outputs: list[RunItem] = [
         ToolCallOutputItem(agent, ItemHelpers.tool_call_output_item(one.call, IGNORED), IGNORED) for one in others
     ]
-    target: Any = await first.handoff.on_invoke_handoff(run.state.context, fields(first.call)["arguments"])
+    target: Any = await first.handoff.on_invoke_handoff(run.state.context, fields(first.call).get("arguments"))
     if not is_agent(target):
         raise UserError(f"the handoff {first.handoff.tool_name!r} led to {type(target).__name__}: to an Agent it must")
     raw = ItemHelpers.tool_call_output_item(first.call, first.handoff.get_transfer_message(target))

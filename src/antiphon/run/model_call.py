@@ -10,6 +10,7 @@ from typing import Any
 from antiphon.exceptions import MaxTurnsExceeded, ModelBehaviorError, UserError
 from antiphon.models.errors import failure_of_code
 from antiphon.models.interface import ModelResponse
+from antiphon.models.usage import Usage
 from antiphon.stream.chunk import fields
 
 from .agent import Agent, ToolsToFinalOutputResult
@@ -104,11 +105,13 @@ class ModelCall:
         tries = attempts_of(model, asked[2].retry, asked, more)
         async with closing(model.stream_response(*asked, **more) if tries is None else tries.events()) as events:
             async for event in events:
-                kind = event.type
+                kind = getattr(event, "type", None)  # whatever a model of the caller's gives
                 if kind in TERMINALS:
                     final = event.response
                 elif kind == "response.output_item.done":
                     items.append(event.item)
+                elif not isinstance(kind, str):
+                    raise ModelBehaviorError(f"the model streamed {type(event).__name__}: a Responses event is expected")
                 if self.run.config.check_events:
                     told.append(event)
                 yield RawResponsesStreamEvent(event)
@@ -121,12 +124,25 @@ class ModelCall:
 
     def _answered(self) -> ModelResponse:
         """Return the answer, counted and kept."""
-        response, state = self.response, self.run.state
-        if response is None:
-            raise ModelBehaviorError("Model did not produce a final response!")
+        response, state = _checked(self.response), self.run.state
         state.context.usage.add(response.usage)
         state.model_responses.append(response)
         return response
+
+
+def _checked(response: Any) -> ModelResponse:
+    """Return an answer that is one. Raises ModelBehaviorError for anything else, and for one that failed the failure."""
+    if response is None:
+        raise ModelBehaviorError("Model did not produce a final response!")
+    if not isinstance(response, ModelResponse):
+        raise ModelBehaviorError(f"the model returned {type(response).__name__}: a ModelResponse is expected")
+    held: dict[str, Any] = vars(response)
+    if not isinstance(held["output"], list) or not isinstance(held["usage"], Usage):
+        kinds = f"{type(held['output']).__name__} and {type(held['usage']).__name__}"
+        raise ModelBehaviorError(f"the model's answer has {kinds} as output and usage: a list and a Usage are expected")
+    if response.status == "failed":
+        raise failure_of_code("server_error", "the model's response failed")
+    return response
 
 
 def _final(response: Any, items: list[Any]) -> ModelResponse:

@@ -6,13 +6,13 @@ import dataclasses
 from abc import ABC, abstractmethod
 from typing import Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, PydanticUserError, RootModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from antiphon.exceptions import ModelBehaviorError, UserError
 
 from .function_tool import said_of
-from .schema import QuietSchema
+from .schema import described
 from .strict import ensure_strict_json_schema
 
 WRAPPER = "response"  # the one property of the object around a type that is no object
@@ -50,7 +50,7 @@ class AgentOutputSchema(AgentOutputSchemaBase):
         self._strict = strict_json_schema
         self._wrapped = not self.is_plain_text() and not _is_object(output_type)
         told = _wrapper(output_type) if self._wrapped else output_type
-        self._adapter, self._schema = _described(told, self.name())
+        self._adapter, self._schema = described(told, f"the output type {self.name()}")
         if strict_json_schema and not self.is_plain_text():
             self._schema = self._made_strict()
 
@@ -107,17 +107,6 @@ class _Unfit:
     """Why a text is not the JSON of a type. Returned, as an exception would hold the text."""
 
     why: str
-
-
-def _described(kind: Any, name: str) -> tuple[TypeAdapter[Any], dict[str, Any]]:
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(kind)
-        return adapter, adapter.json_schema(schema_generator=QuietSchema)
-    except (PydanticUserError, NameError) as error:
-        raise UserError(
-            f"the output type {name} has no JSON schema: {error}; use a pydantic model, a dataclass, a TypedDict, or "
-            "what can be a field of one"
-        ) from error
 
 
 def _is_object(kind: Any) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from math import isfinite
 from types import GenericAlias, UnionType
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic_core import core_schema
 
@@ -114,7 +115,7 @@ def function_schema(
     takes_context = bool(parameters) and parameters[0].kind in POSITIONAL and _is_context(hints.get(parameters[0].name))
     offered = parameters[int(takes_context) :]
     _refuse(offered, hints, name, strict_json_schema)
-    fields = {one.name: _field_name(one.name, number) for number, one in enumerate(offered)}
+    fields = _field_names([one.name for one in offered])
     model, schema = _described(name, offered, hints, fields)
     _describe(schema, model, fields, _descriptions(offered, hints, told))
     return FuncSchema(
@@ -128,6 +129,20 @@ def function_schema(
         return_annotation=hints.get("return", signature.return_annotation),
         fields=fields,
     )
+
+
+def described(
+    kind: Any, what: str, mode: Literal["validation", "serialization"] = "validation"
+) -> tuple[TypeAdapter[Any], Json]:
+    """Return what reads values of a type, and its JSON schema. Raises UserError, of `what`, where it has none."""
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(kind)
+        return adapter, adapter.json_schema(mode=mode, schema_generator=QuietSchema)
+    except (PydanticUserError, NameError) as error:
+        raise UserError(
+            f"{what} has no JSON schema: {error}; use a pydantic model, a dataclass, a TypedDict, or what can be a "
+            "field of one"
+        ) from error
 
 
 def signature_of(func: Callable[..., Any]) -> inspect.Signature:
@@ -172,9 +187,10 @@ def _refuse(offered: list[Parameter], hints: Json, name: str, strict: bool) -> N
             )
 
 
-def _field_name(name: str, number: int) -> str:
-    """Return `name`, or another one where pydantic has a meaning for it already."""
-    return f"parameter_{number}" if name.startswith("_") or hasattr(BaseModel, name) else name
+def _field_names(names: list[str]) -> dict[str, str]:
+    """Return for each name itself, or another one where pydantic has a meaning for it already."""
+    free = (other for number in count() if (other := f"parameter_{number}") not in names)
+    return {name: next(free) if name.startswith("_") or hasattr(BaseModel, name) else name for name in names}
 
 
 def _model(name: str, offered: list[Parameter], hints: Json, fields: Mapping[str, str]) -> type[BaseModel]:
@@ -222,5 +238,11 @@ def _describe(
     schema: Json, model: type[BaseModel], fields: Mapping[str, str], texts: Iterator[tuple[str, str]]
 ) -> None:
     for name, text in texts:
-        info = model.model_fields[fields[name]]
-        schema["properties"][info.alias or fields[name]]["description"] = text
+        schema["properties"][_key(model, fields[name])]["description"] = text
+
+
+def _key(model: type[BaseModel], field_name: str) -> str:
+    """Return the key of a field in the model's schema, which pydantic takes from what the field may be given as."""
+    alias = model.model_fields[field_name].validation_alias
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    return next((one for one in choices if isinstance(one, str)), field_name)

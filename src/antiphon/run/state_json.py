@@ -31,6 +31,7 @@ from .items_json import (
     results_json,
 )
 from .state import Conversation, RunState
+from .state_shape import check_shape
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -194,11 +195,13 @@ def read_state(
     if not isinstance(data, Mapping):
         raise UserError(f"a run state is a JSON object, and this is {type(data).__name__}")
     held = dict(cast("Mapping[str, Any]", data))
-    if held.get("$schemaVersion") not in VERSIONS:
+    version: Any = held.get("$schemaVersion")
+    if not isinstance(version, str) or version not in VERSIONS:
         raise UserError(
-            f"Run state schema version {held.get('$schemaVersion')!r} is not supported; "
+            f"Run state schema version {version!r} is not supported; "
             f"supported versions are: {', '.join(sorted(VERSIONS))}"
         )
+    check_shape(held)
     try:
         return _read(agent, held, _read_context(held["context"], context_override, deserializer, strict))
     except (KeyError, TypeError, AttributeError) as error:
@@ -283,8 +286,10 @@ def _read_pending(state: RunState[Any], step: Json, held: Json, graph: AgentGrap
 
 def _read_waiting(data: Json, graph: AgentGraph, ledger: Ledger) -> ToolApprovalItem:
     if "nested_call_id" in data:
-        waiting: ToolApprovalItem = ledger.nested[data["nested_call_id"]].pending[data["nested_index"]]
-        return waiting
+        inner: RunState[Any] | None = ledger.nested.get(data["nested_call_id"])
+        if inner is None or data["nested_index"] >= len(inner.pending):
+            raise UserError(f"no call waits in the run state at place {data['nested_index']} of {data['nested_call_id']!r}")
+        return inner.pending[data["nested_index"]]
     item = read_item(data, graph)
     if not isinstance(item, ToolApprovalItem):
         raise UserError(f"a call that waits is a tool_approval_item, and the run state has a {item.type}")

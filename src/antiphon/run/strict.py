@@ -152,7 +152,7 @@ def _close(held: Schema, path: str) -> None:
         raise UserError(f"{path}: {OPEN_OBJECT.format(given=held['additionalProperties'])}")
     if is_object:
         held["additionalProperties"] = False
-    named = held["properties"] if is_dict(held.get("properties")) else {}
+    named: Schema = held["properties"] if is_dict(held.get("properties")) else {}
     missing = sorted(str(one) for one in _listed(held.get("required")) if one not in named)
     if is_object and missing:
         raise UserError(f"{path}: {', '.join(missing)} is required and no property: name it among the properties")

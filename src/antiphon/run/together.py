@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
+from antiphon.exceptions import UserError
+
 T = TypeVar("T")
 
 
@@ -13,7 +15,7 @@ async def together(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """Return what `jobs` return, in their order, all of them running at once.
 
     Where one fails, or the caller is cancelled, the others are cancelled and awaited first. Of several failures the
-    first in the order of the jobs is raised.
+    first in the order of the jobs is raised; one that cancelled itself is a UserError, since nobody stopped the caller.
     """
     tasks = [asyncio.ensure_future(job) for job in jobs]
     failed: list[asyncio.Future[T]] = []
@@ -23,6 +25,8 @@ async def together(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     finally:
         await _stopped(tasks)
     for task in failed:
+        if task.cancelled():
+            raise UserError("a tool, a guardrail or a hook of the run cancelled itself: it has to return or to raise")
         task.result()
     return [task.result() for task in tasks]
 

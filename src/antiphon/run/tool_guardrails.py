@@ -18,6 +18,7 @@ from .reading import is_dict
 if TYPE_CHECKING:
     from .tool_context import ToolContext
 
+T = TypeVar("T")
 TContext_co = TypeVar("TContext_co", covariant=True)
 
 
@@ -97,18 +98,21 @@ def must_be_callable(function: Any) -> None:
         raise UserError(f"a guardrail's function is {type(function).__name__}: it must be callable")
 
 
-def must_be(found: Any, expected: type[Any], name: str) -> None:
-    """Raise UserError where a guardrail returned something else than it should: what says nothing lets nothing pass."""
+def must_be(found: object, expected: type[T], name: str) -> T:
+    """Return what a guardrail returned. Raises UserError where it is something else: who says nothing allows nothing."""
     if not isinstance(found, expected):
         raise UserError(f"the guardrail {name!r} returned {type(found).__name__}: a {expected.__name__} is expected")
+    return found
 
 
-def _checked(found: Any, name: str) -> ToolGuardrailFunctionOutput:
-    must_be(found, ToolGuardrailFunctionOutput, name)
+def _checked(given: object, name: str) -> ToolGuardrailFunctionOutput:
+    found = must_be(given, ToolGuardrailFunctionOutput, name)
     behavior: Any = found.behavior
-    kind = behavior.get("type") if is_dict(behavior) else behavior
+    kind = behavior.get("type") if is_dict(behavior) else None
     if not isinstance(kind, str) or kind not in BEHAVIORS:
-        raise UserError(f"the guardrail {name!r} returned the behavior {kind!r}: it is one of {', '.join(BEHAVIORS)}")
+        raise UserError(
+            f"the guardrail {name!r} returned the behavior {behavior!r}: its type is one of {', '.join(BEHAVIORS)}"
+        )
     return found
 
 

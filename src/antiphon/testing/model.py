@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from antiphon.backend import close
 from antiphon.errors import AntiphonError
+from antiphon.models.errors import failure_of_code
 from antiphon.models.interface import Model, ModelResponse, ModelTracing
 from antiphon.models.retry import ModelRetryAdvice, ModelRetryAdviceRequest
 from antiphon.models.settings import ModelSettings
@@ -74,9 +75,10 @@ class ModelCall:
 class ModelStep:
     """One answer.
 
-    `output`: items, openai objects or mappings. `status` and `incomplete_reason`: how the response ends. Instead of an
-    output: `error` is raised; `responder` is asked with the call and gives the step; `stream_events` are the events of
-    a streamed call as they are, or a function of the call that gives them. `retry_advice` goes with `error`.
+    `output`: items, openai objects or mappings. `status` and `incomplete_reason`: how the response ends; one that is
+    "failed" raises ServerFailed where it is not streamed. Instead of an output: `error` is raised; `responder` is asked
+    with the call and gives the step; `stream_events` are the events of a streamed call as they are, or a function of
+    the call that gives them. `retry_advice` goes with `error`.
     """
 
     output: Sequence[Any] = ()
@@ -202,7 +204,9 @@ class ScriptedModel(Model):
         asked = (system_instructions, input, model_settings, tools, output_schema, handoffs, tracing)
         call = self._record(*asked, previous_response_id, conversation_id, prompt, streamed=False)
         step = await self._next(call)
-        answer = ModelResponse.of(step_response(step, call, len(self._calls)))
+        response = step_response(step, call, len(self._calls))
+        _raise_failure(response)
+        answer = ModelResponse.of(response)
         answer.usage = step.usage or Usage(requests=1)
         answer.request_id, answer.raw_usage = step.request_id, step.raw_usage
         return answer
@@ -294,6 +298,12 @@ def step_response(step: ModelStep, call: ModelCall, number: int) -> Response:
     return response
 
 
+def _raise_failure(response: Response) -> None:
+    """Raise what a failed response failed with: who did not ask for a stream is not given it."""
+    if response.status == "failed":
+        raise failure_of_code("server_error", "the script's response failed")
+
+
 def assistant_message(text: str, *, item_id: str | None = None) -> ResponseOutputMessage:
     """Return a message item with one text. Without an `item_id` the id follows from the text."""
     from openai.types.responses import ResponseOutputMessage, ResponseOutputText
@@ -355,6 +365,7 @@ def _usage(usage: Usage) -> dict[str, Any]:
     }
 
 
+STATUSES = ("completed", "incomplete", "failed")
 _FIELDS = frozenset(one.name for one in fields(ModelStep))
 
 
@@ -417,12 +428,15 @@ def _refuse(step: ModelStep, at: int) -> None:
 def _refuse_kinds(step: ModelStep, at: int) -> None:
     """Raise InvalidModelStep where a field of a step is no such thing as it is called."""
     events: Any = step.stream_events
+    error: Any = step.error
     wrong = {
         "output": "no list of items" if isinstance(step.output, str | bytes) or not _is_many(step.output) else None,
-        "error": None if step.error is None or isinstance(step.error, BaseException) else "no exception",
+        "error": None if error is None or isinstance(error, BaseException) else "no exception",
         "responder": None if step.responder is None or callable(step.responder) else "no function of the call",
         "stream_events": None if events is None or callable(events) or _is_many(events) else "no list of events",
     }
+    if step.status not in STATUSES:
+        wrong["status"] = f"{step.status!r}, and a response ends as {', '.join(STATUSES)}"
     for name, why in wrong.items():
         if why is not None:
             raise InvalidModelStep(f"{name} is {why}", input_index=at)
