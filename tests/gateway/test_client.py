@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
+from typing import Any
 
 import openai
 import pytest
@@ -116,6 +118,29 @@ def test_without_an_event_loop() -> None:
     one.close()
     assert (whole.output_text, final.output_text) == ("You said: Hi", "You said: Hi")
     assert kinds[-1] == "response.completed"
+
+
+def test_a_stream_that_was_dropped_is_closed_in_whatever_thread_that_is_seen() -> None:
+    """Garbage is collected in any thread, also in that of the client's own event loop, which must not wait for itself."""
+
+    class Collecting(ReplayBackend):
+        async def complete(self, body: Any, *, headers: Any = None, timeout: Any = None) -> Any:  # noqa: ASYNC109
+            gc.collect()
+            return await super().complete(body, headers=headers, timeout=timeout)
+
+    one = sync_client(Collecting())
+    gc.disable()
+    try:
+        for _ in range(3):
+            stream = one.responses.create(model="echo", input="Hi", stream=True)
+            dropped: list[Any] = [stream, iter(stream)]
+            next(dropped[1])
+            dropped.append(dropped)  # a cycle, which the collector alone takes apart
+            del stream, dropped
+            assert one.responses.create(model="echo", input="Hi").output_text == "You said: Hi"
+    finally:
+        gc.enable()
+    one.close()
 
 
 async def test_a_backend_of_ones_own_and_a_profile() -> None:
