@@ -35,6 +35,7 @@ TITLES = {
     ".tool_guardrails": "Guardrails of tools",
     ".agent_output": "Structured output",
     ".memory": "Sessions",
+    ".tracing": "Spans",
     ".exceptions": "Errors of a run",
     ".errors": "Errors",
 }

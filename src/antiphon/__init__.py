@@ -222,6 +222,7 @@ if TYPE_CHECKING:
         tool_input_guardrail,
         tool_output_guardrail,
     )
+    from .tracing import set_tracing_disabled
 
 __version__ = "0.1.0"
 
@@ -474,6 +475,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "tool_input_guardrail",
         "tool_output_guardrail",
     ),
+    ".tracing": ("set_tracing_disabled",),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
@@ -675,6 +677,7 @@ __all__ = [
     "set_default_openai_api",
     "set_default_openai_client",
     "set_default_openai_key",
+    "set_tracing_disabled",
     "sync_client",
     "to_response",
     "tool_input_guardrail",

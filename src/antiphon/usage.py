@@ -89,3 +89,12 @@ def _count(value: Any) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, int) and value >= 0 else None
+
+
+def __getattr__(name: str) -> Any:
+    """Return `Usage` and its parts, which live with the models: programs of openai-agents look for them here."""
+    if name in ("InputTokensDetails", "OutputTokensDetails", "RequestUsage", "Usage"):
+        from antiphon import models
+
+        return getattr(models, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

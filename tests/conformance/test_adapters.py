@@ -253,7 +253,7 @@ def test_a_path_that_leads_to_no_adapter(
 def test_a_path_into_a_class() -> None:
     adapter = load("antiphon:ChatCmplStreamHandler")
     assert (adapter.subject.name, adapter.subject.kind) == ("antiphon:ChatCmplStreamHandler", "adapter")
-    assert adapter.answer(PLAIN).events[-1].type == "response.completed"
+    assert adapter.answer(PLAIN).events[-1]["type"] == "response.completed"
     adapter.close()
 
 

@@ -550,7 +550,7 @@ async def test_ctrl_c_leaves_a_valid_report() -> None:
         process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         out, err = await asyncio.wait_for(process.communicate(), 60)
     assert err == b""
-    assert re.fullmatch(r"0 \d+ the run was interrupted: .*\n", out.decode())
+    assert re.fullmatch(r"130 \d+ the run was interrupted: .*\n", out.decode())
     assert process.returncode == 0
 
 

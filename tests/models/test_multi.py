@@ -20,6 +20,7 @@ from antiphon.models import (
     OpenAIChatCompletionsModel,
     OpenAIProvider,
     OpenAIResponsesModel,
+    Usage,
     get_default_model,
     retry_policies,
     set_default_openai_api,
@@ -190,3 +191,18 @@ def test_options_that_are_none() -> None:
         AnyLLMModel("tiny", api="realtime")
     with pytest.raises(BadInput, match="api_key or base_url"):
         OpenAIProvider(openai_client=AsyncOpenAI(api_key="k"), api_key="k")
+
+
+@pytest.mark.parametrize("kind", [MultiProvider, OpenAIProvider])
+def test_an_option_that_no_model_has_is_refused(kind: type[Any]) -> None:
+    with pytest.raises(BadInput, match="use_websockets: no model has that option; chat models have created_at, ids"):
+        kind(use_websockets=True)
+
+
+def test_programs_of_openai_agents_find_their_names() -> None:
+    from antiphon.usage import Usage as FoundThere
+
+    set_default_openai_key("k", use_for_tracing=False)
+    set_default_openai_client(None, use_for_tracing=False)
+    set_default_openai_key(None)
+    assert FoundThere is Usage

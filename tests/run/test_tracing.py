@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from antiphon import set_tracing_disabled
 from antiphon.models import ModelResponse, ModelSettings, Usage
 from antiphon.run.tracing import CAPTURE, OFF, Tracing
 from antiphon.testing import assistant_message, function_call
@@ -162,3 +163,12 @@ def test_a_run_that_forbids_it_makes_no_spans(spans: InMemorySpanExporter) -> No
 def test_without_an_sdk_nothing_is_made() -> None:
     code = "from antiphon.run.tracing import OFF, Tracing\nassert Tracing.start() is OFF"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_process_can_forbid_all_spans(spans: InMemorySpanExporter) -> None:
+    set_tracing_disabled(True)
+    try:
+        assert Tracing.start() is OFF
+    finally:
+        set_tracing_disabled(False)
+    assert Tracing.start() is not OFF

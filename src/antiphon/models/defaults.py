@@ -33,14 +33,16 @@ def set_default_openai_api(api: Api) -> None:
     _api = api
 
 
-def set_default_openai_client(client: AsyncOpenAI | None) -> None:
-    """Say which client OpenAI's models use, where a provider does not."""
+def set_default_openai_client(client: AsyncOpenAI | None, use_for_tracing: bool = True) -> None:
+    """Say which client OpenAI's models use, where a provider does not. No traces are sent to OpenAI in any case:
+    `use_for_tracing` is there for code that gives it."""
     global _client
     _client = client
 
 
-def set_default_openai_key(key: str | None) -> None:
-    """Say which key OpenAI's models use, where a provider does not; without one, OPENAI_API_KEY."""
+def set_default_openai_key(key: str | None, use_for_tracing: bool = True) -> None:
+    """Say which key OpenAI's models use, where a provider does not; without one, OPENAI_API_KEY. `use_for_tracing` is as
+    for the client."""
     global _key
     _key = key
 

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 
+# what the chat models can be made with beside what a provider says itself
+CHAT_OPTIONS = frozenset({"reasoning", "strict", "ids", "created_at", "should_replay_reasoning_content"})
+
+
 class OpenAIProvider(ModelProvider):
     """OpenAI's models, by the API that `use_responses` says, else the process's default.
 
     `retry` is for all models, `check` and `repair` for those of the Responses API, `chat_options` for the others:
-    `reasoning`, ….
+    `reasoning`, `strict`, `ids`, …. Raises BadInput for an option that no model has.
     """
 
     def __init__(
@@ -40,6 +44,10 @@ class OpenAIProvider(ModelProvider):
     ) -> None:
         if openai_client is not None and (api_key is not None or base_url is not None):
             raise BadInput("a client that was made already takes no api_key or base_url")
+        if unknown := sorted(set(chat_options) - CHAT_OPTIONS):
+            raise BadInput(
+                f"{', '.join(unknown)}: no model has that option; chat models have {', '.join(sorted(CHAT_OPTIONS))}"
+            )
         named = {"base_url": base_url, "organization": organization, "project": project}
         self._key, self._given = api_key, openai_client
         self._named = {name: value for name, value in named.items() if value is not None}

@@ -111,7 +111,9 @@ class ModelCall:
                 elif kind == "response.output_item.done":
                     items.append(event.item)
                 elif not isinstance(kind, str):
-                    raise ModelBehaviorError(f"the model streamed {type(event).__name__}: a Responses event is expected")
+                    raise ModelBehaviorError(
+                        f"the model streamed {type(event).__name__}: a Responses event is expected"
+                    )
                 if self.run.config.check_events:
                     told.append(event)
                 yield RawResponsesStreamEvent(event)

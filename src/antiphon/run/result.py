@@ -181,7 +181,7 @@ class RunResultStreaming(RunResultBase):
         run.report_to(self._put)
         run.unread = lambda: self._reading and bool(self._events)
         self.run_loop_task: asyncio.Task[None] = asyncio.create_task(self._drive())
-        self.run_loop_task.add_done_callback(_seen)
+        self.run_loop_task.add_done_callback(self._gone)
 
     @property
     def is_complete(self) -> bool:
@@ -261,9 +261,7 @@ class RunResultStreaming(RunResultBase):
                 self._kept.drop_turn()
             self._dropped = True
             if not self._cancelled:
-                self._error = AgentsException(
-                    "the task of the run was cancelled; result.cancel() does it without error"
-                )
+                self._error = _stopped()
                 raise
         except BaseException as error:
             self._error = error
@@ -271,6 +269,14 @@ class RunResultStreaming(RunResultBase):
         finally:
             self.input = self._kept.original_input
             self._over = True
+            self._wake()
+
+    def _gone(self, task: asyncio.Task[None]) -> None:
+        """Note the end of the task, also where it was cancelled before it began. Its error is raised to who reads."""
+        if not task.cancelled():
+            task.exception()  # marks it as seen
+        elif not self._over:
+            self._error, self._over = _stopped(), True
             self._wake()
 
     def _put(self, event: StreamEvent) -> None:
@@ -310,11 +316,16 @@ class RunResultStreaming(RunResultBase):
             raise error
 
 
+def _stopped() -> AgentsException:
+    return AgentsException("the task of the run was cancelled; result.cancel() does it without error")
+
+
 class EventReader(AsyncIterator[StreamEvent]):
-    """The events of a run, in order. Closing it, or losing it before the end, cancels the run."""
+    """The events of a run, in order. Closing it, or losing it between the first event and the end, cancels the run."""
 
     def __init__(self, result: RunResultStreaming) -> None:
         self._result: RunResultStreaming | None = result
+        self._begun = False
 
     def __aiter__(self) -> EventReader:
         return self
@@ -323,6 +334,7 @@ class EventReader(AsyncIterator[StreamEvent]):
         result = self._result
         if result is None:
             raise StopAsyncIteration
+        self._begun = True
         if result._events:  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
             result._reading = True  # pyright: ignore[reportPrivateUsage]  # as above
             return result._events.popleft()  # pyright: ignore[reportPrivateUsage]  # as above
@@ -350,13 +362,17 @@ class EventReader(AsyncIterator[StreamEvent]):
 
     def __del__(self) -> None:
         result = self._result
-        if result is None or result.run_loop_task.done():
+        if result is None or not self._begun:
             return
-        if not result.run_loop_task.get_loop().is_closed():
+        loop = result.run_loop_task.get_loop()
+        if result.run_loop_task.done() or loop is _running_loop():
             result.cancel()
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(result.cancel)  # the garbage of one thread may be collected by another
 
 
-def _seen(task: asyncio.Task[None]) -> None:
-    """Mark a task's error as seen: it is raised to who reads, or awaits the task."""
-    if not task.cancelled():
-        task.exception()
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -12,7 +12,6 @@ from typing_extensions import Unpack
 from antiphon.exceptions import UserError
 
 from .agent import Agent
-from .approvals import Ledger
 from .config import DEFAULT_MAX_TURNS, RunConfig, RunErrorHandlers
 from .context import RunContextWrapper, is_context
 from .hooks import RunHooksBase, Told
@@ -116,10 +115,18 @@ def start(
         return _resumed(input, context, kept)
     if not isinstance(input, str | list):  # pyright: ignore[reportUnnecessaryIsInstance]  # as above
         raise UserError(f"the input is {type(input).__name__}: it is text, a list of input items, or a RunState")
-    wrapper = context if is_context(context) else RunContextWrapper(context)
-    wrapper._ledger = Ledger()  # pyright: ignore[reportPrivateUsage]  # calls of another run are no calls of this one
     said = input if isinstance(input, str) else list(input)
-    return RunState(wrapper, said, agent, max_turns, agent, conversation=kept)
+    return RunState(_wrapped(context), said, agent, max_turns, agent, conversation=kept)
+
+
+def _wrapped(context: Any) -> RunContextWrapper[Any]:
+    """Return the context of a new run. One of another run, which may go on, lends its context object and its usage.
+
+    Its calls and decisions stay its own.
+    """
+    if is_context(context):
+        return RunContextWrapper(context.context, context.usage, tool_input=context.tool_input)
+    return RunContextWrapper(context)
 
 
 def _resumed(given: RunState[Any], context: Any, kept: Conversation) -> RunState[Any]:

@@ -85,13 +85,18 @@ def state_json(state: RunState[Any], serializer: Callable[[Any], Any] | None, st
         "nested_history_owned": _owned_json(state),
         "agent_started": state.begun,
         "current_step": _step_json(state, graph),
-        "nested_states": {call_id: state_json(one, _nothing, False) for call_id, one in ledger.nested.items()},
+        "nested_states": {call_id: _inner_json(one, graph) for call_id, one in ledger.nested.items()},
         "last_model_response": responses[-1] if responses else None,
         "last_processed_response": {"new_items": turn} if state.answered else None,
         "final_output": plain(state.final_output) if state.ended else None,
         "incomplete_reason": state.incomplete_reason,
         "trace": None,
     }
+
+
+def _inner_json(state: RunState[Any], graph: AgentGraph) -> Json:
+    """Return the state of a run inside an agent tool; its agent is found from that of the run around it."""
+    return {**state_json(state, _nothing, False), "starting_agent": graph.reference(state.starting_agent)}
 
 
 def _identity(graph: AgentGraph, agent: Agent[Any]) -> str:
@@ -278,7 +283,8 @@ def _read_pending(state: RunState[Any], step: Json, held: Json, graph: AgentGrap
     """
     ledger = state.context._ledger  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
     for call_id, one in held.get("nested_states", {}).items():
-        ledger.nested[call_id] = read_state(graph.find(one["starting_agent"]), one, state.context)
+        inner = graph.find(one["starting_agent"])
+        ledger.nested[call_id] = read_state(inner, {**one, "starting_agent": None}, state.context)
     state.pending = [_read_waiting(one, graph, ledger) for one in step.get("data", {}).get("interruptions", ())]
     if step.get("type") == "next_step_interruption" and not state.pending:
         raise UserError("the run state was interrupted, and none of the calls that waited could be restored")
@@ -288,7 +294,9 @@ def _read_waiting(data: Json, graph: AgentGraph, ledger: Ledger) -> ToolApproval
     if "nested_call_id" in data:
         inner: RunState[Any] | None = ledger.nested.get(data["nested_call_id"])
         if inner is None or data["nested_index"] >= len(inner.pending):
-            raise UserError(f"no call waits in the run state at place {data['nested_index']} of {data['nested_call_id']!r}")
+            raise UserError(
+                f"no call waits in the run state at place {data['nested_index']} of {data['nested_call_id']!r}"
+            )
         return inner.pending[data["nested_index"]]
     item = read_item(data, graph)
     if not isinstance(item, ToolApprovalItem):
