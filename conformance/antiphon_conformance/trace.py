@@ -155,8 +155,10 @@ class Trace:
                 run.part.take(event)
                 continue
             run = None
-            self._step_response(at, place, event)
-            if place.about != "response":
+            about_item = place.about != "response"
+            if not about_item or self._response.state is not State.RUNNING:  # where items move nothing
+                self._step_response(at, place, event)
+            if about_item:
                 run = self._step_item(at, place, event)
         for item in self.items:
             item.settle()

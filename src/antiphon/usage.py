@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import Any
 
 # The count of the Responses API -> where the chat side has it: a path, first number found.
@@ -94,7 +95,5 @@ def _count(value: Any) -> int | None:
 def __getattr__(name: str) -> Any:
     """Return `Usage` and its parts, which live with the models: programs of openai-agents look for them here."""
     if name in ("InputTokensDetails", "OutputTokensDetails", "RequestUsage", "Usage"):
-        from antiphon import models
-
-        return getattr(models, name)
+        return getattr(import_module("antiphon.models"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

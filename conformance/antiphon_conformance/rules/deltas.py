@@ -81,8 +81,9 @@ def _uncalled(item: Item) -> Iterator[Found]:
     if item.done is None or item.added is None or item.type not in ("message", "reasoning"):
         return
     for field, space in (("content", "content_index"), ("summary", "summary_index")):
-        streamed = [part for part in item.in_space(space) if part.added is not None or part.done is not None]
-        lost = any(part.added is None for part in item.in_space(space))
+        here = item.in_space(space)
+        streamed = [part for part in here if part.added is not None or part.done is not None]
+        lost = len(streamed) < len(here) or any(part.added is None for part in here)
         held = len(listed(item.done.get(field)))
         if held != len(streamed) and not lost:
             yield Found(item.done_at, f"{item.label()} is done with {held} parts in {field}, and {len(streamed)} came")

@@ -6,7 +6,7 @@ model call -> items -> tools -> outcome, a turn after the other, until the outco
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from .items import (
     ItemHelpers,
     MessageOutputItem,
     RunItem,
+    RunItemBase,
     ToolCallOutputItem,
     call_id_of,
 )
@@ -87,6 +88,8 @@ async def _begin(run: Run) -> None:
         await run.session.begin(state, resumed=run.resumed)
     if state.current_turn and not said:
         return
+    if state.current_turn == 0:
+        state.input_guardrail_results.clear()  # a first turn that was broken off is asked about anew
     agent = state.starting_agent
     guardrails = [*agent.input_guardrails, *(run.config.input_guardrails or ())]
     blocking = [one for one in guardrails if not one.run_in_parallel]
@@ -324,8 +327,32 @@ async def _passed(
         state.context,
     )
     if input_filter is not None:
-        return await filtered(data, input_filter)
+        return _sound(await filtered(data, input_filter), by.tool_name)
     return nest_handoff_history(data, history_mapper=run.config.handoff_history_mapper)
+
+
+def _sound(data: HandoffInputData, name: str) -> HandoffInputData:
+    """Return what a filter made. Raises UserError where it is not text, input items and run items in their places."""
+    history: Any = data.input_history
+    parts: dict[str, Any] = {"pre_handoff_items": data.pre_handoff_items, "new_items": data.new_items}
+    parts |= {} if data.input_items is None else {"input_items": data.input_items}
+    wrong = [] if isinstance(history, str | tuple | list) else [f"input_history is {type(history).__name__}"]
+    for part, items in parts.items():
+        if not isinstance(items, tuple | list):
+            wrong.append(f"{part} is {type(items).__name__}")
+        wrong.extend(f"{part} has {kind}" for kind in _strangers(items))
+    if wrong:
+        raise UserError(
+            f"the input filter of the handoff {name!r} returned what is none: {'; '.join(wrong)}. input_history is text "
+            "or input items, the others are tuples of run items"
+        )
+    return data
+
+
+def _strangers(items: Any) -> list[str]:
+    """Return the names of the types that are no run items."""
+    each: Sequence[Any] = items if isinstance(items, tuple | list) else ()  # pyright: ignore[reportUnknownVariableType]
+    return sorted({type(one).__name__ for one in each if not isinstance(one, RunItemBase)})
 
 
 def _refuse(input_filter: Any, nests: bool, agent: Agent[Any], target: Agent[Any]) -> None:
