@@ -104,6 +104,13 @@ ENDINGS: dict[str, tuple[str, int, str, str]] = {
     "nothing": ("", 1, "failed", "the response ended failed"),
     "an error": (lines({"error": {"message": "slow down", "code": 429}}), 1, "failed", "rate_limit_exceeded"),
     "an error body": (json.dumps({"error": {"message": "no"}}, indent=1), 1, "failed", "no"),
+    "a body of another kind": (json.dumps({"detail": "Not Found"}), 1, "failed", "the response ended failed"),
+    "a body without choices": (
+        json.dumps({**WHOLE, "choices": []}, indent=1),
+        1,
+        "failed",
+        "the response ended failed",
+    ),
     "a broken line": (lines(CHUNKS[0], '{"choices\n', CHUNKS[2]), 1, "failed", "line 2"),
     "a broken first line": (lines('{"choices\n', *CHUNKS), 1, "failed", "line 1"),
     "a line that is no JSON": (lines(CHUNKS[0], "what is this\n", CHUNKS[2]), 1, "failed", "line 2"),
@@ -151,6 +158,7 @@ BAD_USE: dict[str, tuple[list[str], str, str]] = {
     "not text": (["convert", "-"], "\x00\x01\x02", "neither server-sent events"),
     "another list": (["convert", "-"], "[\n1]", "takes a chat completion, a list of chunks"),
     "events": (["convert", "-"], lines({"type": "response.created"}), "the input holds Responses events"),
+    "a whole Responses answer": (["convert", "-"], '{"object": "response", "output": []}', "a whole Responses answer"),
     "a request that is not there": (["convert", "-", "--request", "no-such"], "", "--request: cannot read no-such"),
     "an output that cannot be": (["convert", "-", "--output", "no/such/folder"], "", "--output: cannot write"),
 }

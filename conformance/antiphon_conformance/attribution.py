@@ -181,6 +181,26 @@ def _parses(document: str) -> bool:
     return True
 
 
+class _Namesakes:
+    """The calls that have one id, in the order in which they came by it."""
+
+    def __init__(self) -> None:
+        self.latest: CallSaid | None = None
+        self._count = 0
+        self._by_slot: dict[int | None, tuple[int, CallSaid]] = {}
+
+    def add(self, call: CallSaid) -> None:
+        self.latest, self._count = call, self._count + 1
+        self._by_slot[call.slot] = self._count, call
+
+    def at(self, slot: int | None) -> CallSaid | None:
+        """Return the latest one that has this slot or none; where no slot is given, the latest of all."""
+        if slot is None:
+            return self.latest
+        fitting = [self._by_slot[one] for one in (slot, None) if one in self._by_slot]
+        return max(fitting, key=lambda one: one[0])[1] if fitting else None
+
+
 class CallBook:
     """All calls of a stream, in order of appearance."""
 
@@ -189,7 +209,7 @@ class CallBook:
         self._latest: CallSaid | None = None
         self._complete: list[CallSaid] = []  # complete, and nothing came since
         self._in_slot: dict[int, CallSaid] = {}
-        self._with_id: dict[str, list[CallSaid]] = {}
+        self._with_id: dict[str, _Namesakes] = {}
 
     def take(self, fragment: Fragment) -> CallSaid | None:
         """Give a fragment to its call and return that; None where the fragment says nothing."""
@@ -202,8 +222,8 @@ class CallBook:
             if fragment.slot is not None:
                 self._in_slot[fragment.slot] = call
             call.shared_id = fragment.id in self._with_id
-        if fragment.id and call not in self._with_id.setdefault(fragment.id, []):
-            self._with_id[fragment.id].append(call)
+        if fragment.id and fragment.id not in call.ids:
+            self._with_id.setdefault(fragment.id, _Namesakes()).add(call)
         call.take(fragment)
         if self._complete and call.begun:
             self.overtake(call)
@@ -221,10 +241,9 @@ class CallBook:
 
     def _with(self, fragment: Fragment) -> CallSaid | None:
         """Return the call of a fragment that has an id, None for a new one."""
-        known = self._with_id.get(fragment.id, [])
-        if known:
-            exact = [call for call in known if fragment.slot is None or call.slot in (None, fragment.slot)]
-            return exact[-1] if exact else None if fragment.name else known[-1]
+        known = self._with_id.get(fragment.id)
+        if known is not None:
+            return known.at(fragment.slot) or (None if fragment.name else known.latest)
         held = self._in_slot.get(fragment.slot) if fragment.slot is not None else None
         if held is None or held.ids or not _related(fragment.name, held.raw_name):
             return None

@@ -60,11 +60,13 @@ def parse_baseline(written: str, name: str, *, codes: Iterable[str] | None = Non
     return tuple(made)
 
 
-def refuse_unknown(baseline: Iterable[Deviation], cases: Collection[str], what: str = "case") -> None:
+def refuse_unknown(
+    baseline: Iterable[Deviation], cases: Collection[str], *, what: str = "case", name: str = "the baseline"
+) -> None:
     """Raise BadInput for a line about a case that is none of `cases`: it would never be stale."""
     for one in baseline:
         if one.case != "*" and one.case not in cases:
-            raise BadInput(f"the baseline excuses {one.rule} in {one.case!r}, and there is no such {what}")
+            raise BadInput(f"{name}: {one.rule} is excused in {one.case!r}, and there is no such {what}")
 
 
 def _codes() -> frozenset[str]:

@@ -32,6 +32,9 @@ FAMILIES: dict[str, Family] = {
     "shell_call_command": Family("hosted", ("shell_call",), "command", "command_index"),
 }
 
+# type of a part -> the family of its text
+BY_PART: dict[str, str] = {family.part: name for name, family in FAMILIES.items() if family.part}
+
 # A hosted tool's item -> what it says while it works, in order; each may be left out. Two may be ends: one comes.
 HOSTED: dict[str, tuple[str, ...]] = {
     "web_search_call": ("in_progress", "searching", "completed"),

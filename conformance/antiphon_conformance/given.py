@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from .read import plain
 
@@ -85,7 +85,7 @@ class _Copier:
             case str():
                 return str.__str__(value)
             case list() | tuple() | dict():
-                return self._held(cast("list[Any] | tuple[Any, ...] | dict[Any, Any]", value))
+                return self._held(value)  # pyright: ignore[reportUnknownArgumentType]
             case _:
                 return Foreign(f"{type(value).__module__}.{type(value).__qualname__}")
 
@@ -103,14 +103,14 @@ class _Copier:
             self.within.discard(id(value))
 
 
-def _size(value: object) -> int:
+def _size(copy: Any) -> int:
     """Return about how many characters the JSON of a copy has."""
-    match value:
+    match copy:
         case str():
-            return len(value)
+            return len(copy)
         case list():
-            return 2 + sum(_size(one) for one in cast("list[Any]", value))
+            return 2 + sum(map(_size, copy))  # pyright: ignore[reportUnknownArgumentType]
         case dict():
-            return 2 + sum(len(key) + _size(one) for key, one in cast("dict[str, Any]", value).items())
+            return 2 + sum(map(_size, copy)) + sum(map(_size, copy.values()))  # pyright: ignore[reportUnknownArgumentType]
         case _:
             return 4

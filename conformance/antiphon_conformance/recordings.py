@@ -34,7 +34,7 @@ def check_recordings(
 
     settings = settings or Settings()
     files = _files(path)
-    refuse_unknown(settings.baseline, {name for name, _ in files}, "recording")
+    refuse_unknown(settings.baseline, {name for name, _ in files}, what="recording")
     runs, notes = list[Run](), list[str]()
     try:
         for name, file in files:

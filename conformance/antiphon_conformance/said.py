@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from .attribution import CallBook, CallSaid, Fragment
 from .read import Json, listed, mapping, mappings, number, plain, text
@@ -151,14 +151,8 @@ class _Reader:
     def _take_short(self, at: int, chunk: Json) -> bool:
         """Take a chunk of the commonest forms, one choice with a text or with calls and nothing beside it, and return
         whether it is one."""
-        choices = chunk.get("choices")
-        if choices.__class__ is not list or len(choices) != 1 or any(map(chunk.get, _BESIDE)):
-            return False
-        choice = choices[0]
-        if choice.__class__ is not dict or not _IN_CHOICE.isdisjoint(choice) or choice.get("finish_reason"):
-            return False
-        delta = choice.get("delta")
-        if delta.__class__ is not dict or number(choice.get("index")) or _says(delta, self.rare):
+        delta = self._only_delta(chunk)
+        if delta is None:
             return False
         content, calls = delta.get("content"), delta.get("tool_calls")
         if content and not calls and content.__class__ is str:
@@ -170,11 +164,24 @@ class _Reader:
             return False
         return True
 
+    def _only_delta(self, chunk: Json) -> Any:
+        """Return the delta of a chunk that has one choice and says nothing beside it, None for any other."""
+        choices: Any = chunk.get("choices")
+        if choices.__class__ is not list or len(choices) != 1 or any(map(chunk.get, _BESIDE)):
+            return None
+        choice: Any = choices[0]
+        if choice.__class__ is not dict or not _IN_CHOICE.isdisjoint(choice) or choice.get("finish_reason"):
+            return None
+        delta: Any = choice.get("delta")
+        if delta.__class__ is not dict or number(choice.get("index")) or _says(delta, self.rare):
+            return None
+        return delta
+
     def _add(self, *pieces: Piece) -> None:
         """Keep what a chunk says that has no usage."""
         said = self.said
         said.pieces += pieces
-        if any([piece.visible for piece in pieces]):
+        if any(piece.visible for piece in pieces):
             said.usage_closes = said.blank_after_usage = False
         elif said.usage_closes:
             said.blank_after_usage = True
@@ -252,11 +259,11 @@ def _fragments(calls: object) -> Iterator[Fragment]:
     for call in mappings(calls):
         index = call.get("index")
         place = int(index) if isinstance(index, str) and index.isdecimal() else number(index)
-        custom, function = call.get("custom"), call.get("function")
-        inner = mapping(custom) if isinstance(custom, dict) else mapping(function)
-        given = inner.get("input") if isinstance(custom, dict) else inner.get("arguments")
+        custom = isinstance(call.get("custom"), dict)
+        inner = mapping(call.get("custom" if custom else "function"))
+        given = inner.get("input" if custom else "arguments")
         arguments = given if isinstance(given, str) else "" if given is None else json.dumps(given)
-        yield Fragment(place, text(call.get("id")), text(inner.get("name")), arguments, isinstance(custom, dict))
+        yield Fragment(place, text(call.get("id")), text(inner.get("name")), arguments, custom)
 
 
 def _content(at: int, delta: Json, fields: tuple[str, ...]) -> Iterator[Piece]:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from .events import CALLS, FAMILIES, HEAD, PLACES, TERMINALS, Place
+from .events import BY_PART, CALLS, FAMILIES, HEAD, PLACES, TERMINALS, Place
 from .grammar import Illegal, State
 from .read import Json, mapping, number, plain_all, text
 from .said import ProfileFacts, Said, listen
-from .walk import Breach, Item, Part, Walk, owed_texts
+from .walk import Breach, Item, Part, Run, Walk, owed_texts
 
 
 class Snapshot(NamedTuple):
@@ -23,29 +23,6 @@ class Snapshot(NamedTuple):
     at: int
     type: str
     response: Json
-
-
-class Run(NamedTuple):
-    """Deltas of one text, one after another: each but the first moves nothing. The last three are as the events have
-    them."""
-
-    place: Place
-    part: Part
-    index: object
-    name: object
-    numbered: object
-
-    def goes_on(self, event: Json) -> bool:
-        """Whether a delta names just what those before it named; 1, 1.0 and True are not the same."""
-        index, name = event.get("output_index"), event.get("item_id")
-        numbered = event.get(self.place.numbered_by)
-        return (
-            index == self.index
-            and name == self.name
-            and numbered == self.numbered
-            and index.__class__ is self.index.__class__
-            and numbered.__class__ is self.numbered.__class__
-        )
 
 
 # Where response, item and part stay while deltas come.
@@ -313,7 +290,7 @@ class Trace:
         match place.role:
             case "added" if part.added is None:
                 part.added = mapping(event.get("part"))
-                part.family = _BY_PART.get(text(part.added.get("type")), part.family)
+                part.family = BY_PART.get(text(part.added.get("type")), part.family)
             case "delta":
                 part.take(event)
             case "annotation":
@@ -326,10 +303,6 @@ class Trace:
                 part.done_at, part.done = at, mapping(event.get("part"))
             case _:
                 pass
-
-
-# type of a part -> its family
-_BY_PART = {family.part: name for name, family in FAMILIES.items() if family.part}
 
 
 def _id_of(place: Place, event: Json) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .events import CALLS, FAMILIES
+from .events import BY_PART, CALLS, FAMILIES, Place
 from .grammar import TABLES, Illegal, State
 from .read import Json, listed, mapping, mappings, text
 
@@ -20,8 +20,6 @@ class Breach(NamedTuple):
     about: int = -1  # the place where its item began, -1 for the response
 
 
-# type of a part -> its family
-_BY_PART = {family.part: name for name, family in FAMILIES.items() if family.part}
 _NOTHING: frozenset[Any] = frozenset()
 
 
@@ -105,6 +103,28 @@ class Part:
         return self.key[0] in ("content_index", "summary_index")
 
 
+class Run(NamedTuple):
+    """Deltas of one text, one after another: each but the first moves nothing. The last three are as the events have
+    them."""
+
+    place: Place
+    part: Part
+    output_index: object
+    item_id: object
+    number: object
+
+    def goes_on(self, event: Json) -> bool:
+        """Whether a delta names just what those before it named; 1, 1.0 and True are not the same."""
+        output_index, given = event.get("output_index"), event.get(self.place.numbered_by)
+        return (
+            output_index == self.output_index
+            and event.get("item_id") == self.item_id
+            and given == self.number
+            and output_index.__class__ is self.output_index.__class__
+            and given.__class__ is self.number.__class__
+        )
+
+
 @dataclass(slots=True)
 class Item:
     """An output item as the events tell it. `output_index` and `id` are those it was announced with."""
@@ -173,7 +193,7 @@ class Item:
             yield from ((part.family, part.joined) for part in self.parts.values())
             return
         for part in (*mappings(self.done.get("summary")), *mappings(self.done.get("content"))):
-            family = _BY_PART.get(text(part.get("type")))
+            family = BY_PART.get(text(part.get("type")))
             if family is not None:
                 yield family, text(part.get(FAMILIES[family].text))
 

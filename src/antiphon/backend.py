@@ -99,16 +99,18 @@ def load_backend(name: str, **options: Any) -> Backend:
     BackendNotFound, which lists the known names, BadInput for an option that it does not have, ExtraMissing where its
     SDK is not installed.
     """
-    points = _points()
-    if name not in points:
-        known = ", ".join(sorted(points)) or "none"
-        raise BackendNotFound(f"no backend is called {name!r}; known are: {known}. Give a `Backend` to use your own")
-    kind: Callable[..., Backend] = points[name].load()
+    kind = _kind(name)
     try:
         signature(kind).bind(**options)
     except TypeError as problem:
         raise BadInput(f"backend {name!r}: {problem}; it takes {_options(kind)}") from None
     return kind(**options)
+
+
+def takes_option(name: str, option: str) -> bool:
+    """Return whether a backend of the kind called `name` can be made with `option`. Raises as `load_backend`."""
+    parameters = signature(_kind(name)).parameters.values()
+    return any(one.name == option or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
 class Answered(dict[str, Any]):
@@ -201,8 +203,17 @@ async def close(stream: Any) -> None:
             return
 
 
+def _kind(name: str) -> Callable[..., Backend]:
+    points = _points()
+    if name not in points:
+        known = ", ".join(sorted(points)) or "none"
+        raise BackendNotFound(f"no backend is called {name!r}; known are: {known}. Give a `Backend` to use your own")
+    kind: Callable[..., Backend] = points[name].load()
+    return kind
+
+
 def _options(kind: Callable[..., Backend]) -> str:
-    return ", ".join(signature(kind).parameters)
+    return ", ".join(signature(kind).parameters) or "no options"
 
 
 @cache

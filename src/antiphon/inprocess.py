@@ -75,7 +75,7 @@ def _app(
         from antiphon.gateway import create_app
     except ImportError as problem:
         raise ExtraMissing(
-            f"the gateway needs {problem.name}: install antiphon with its extra 'gateway'", extra="gateway"
+            f"the gateway needs {problem.name}: pip install 'antiphon[gateway]'", extra="gateway"
         ) from None
     if config is not None:
         return create_app(config)

@@ -298,12 +298,12 @@ PROCESS_FAULTS = {
         "HAR002",
         "the process ended, with status 4; it wrote: 'Traceback: boom'",
     ),
-    "ends at once": ("", "HAR002", "the process ended, with status 0; it wrote nothing to stderr"),
+    "ends at once": ("", "HAR002", "the process ended, with status 0: it has to answer one case"),
     "hangs": ("import sys\nfor line in sys.stdin: pass", "HAR003", "no empty line ended the answer in "),
     "never an empty line": (
         "import sys\nfor line in sys.stdin:\n    while True: print('{}')",
         "HAR003",
-        "the process gave 10500 events, and no empty line to end them",
+        "the process gave 10500 events of 21000 bytes, and no empty line to end them",
     ),
     "a line without end": (
         "import sys\nfor line in sys.stdin:\n    while True: sys.stdout.write('x' * 1_000_000)",

@@ -223,7 +223,7 @@ def test_a_baseline_that_names_no_case(tmp_path: Path) -> None:
     (tmp_path / "known.toml").write_text('[[deviation]]\nrule = "SEQ001"\ncase = "text/none"\nreason = "x"\n')
     result = run(OURS, "--baseline", str(tmp_path / "known.toml"))
     assert result.exit_code == 2
-    assert "the baseline excuses SEQ001 in 'text/none', and there is no such case" in result.stderr
+    assert "the baseline: SEQ001 is excused in 'text/none', and there is no such case" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
@@ -317,6 +318,23 @@ def test_an_adapter_that_raises(tmp_path: Path) -> None:
     assert "HAR002" in result.stdout
     written = (tmp_path / "refusal.shrunk.jsonl").read_text(encoding="utf-8")
     assert json.loads(written)["choices"][0]["delta"]["refusal"] in ("I", " ", "m", "u", "s", "t", "n", "o")
+
+
+BESIDE = """
+from antiphon import convert
+
+
+def forgetful(chunks):
+    return [event for event in convert(chunks, events="dict") if event["type"] != "response.function_call_arguments.done"]
+"""
+
+
+def test_an_adapter_beside_which_the_command_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "an_adapter_beside.py").write_text(BESIDE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    result = run("-", "--adapter", "an_adapter_beside:forgetful", "--rule", "CAL001", "-o", "-", given=jsonl(CALLS))
+    assert (result.exit_code, len(result.stdout.splitlines())) == (0, 1)
 
 
 def test_events_are_told_from_chunks(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -178,3 +179,41 @@ print("openai" in sys.modules)
 def test_no_openai_objects_on_the_way() -> None:
     run = subprocess.run([sys.executable, "-c", LEAN], capture_output=True, text=True, timeout=60)
     assert (run.stdout.strip(), run.stderr) == ("False", "")
+
+
+INSTALLED = """
+from antiphon import BadInput, sync_client
+from antiphon_providers.backends import ReplayBackend
+
+
+class Plain:
+    form = "chunks"
+
+    def __init__(self):
+        held = ReplayBackend()
+        self.stream, self.complete, self.models, self.aclose = held.stream, held.complete, held.models, held.aclose
+
+
+if __name__ == "__main__":
+    with sync_client("plain") as one:
+        print(one.responses.create(model="echo", input="Hi").output_text)
+    try:
+        sync_client("plain", options={"colour": "red"})
+    except BadInput as problem:
+        print(problem)
+"""
+
+
+def test_an_installed_kind_without_options(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(INSTALLED, encoding="utf-8")
+    about = tmp_path / "plain-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: plain\nVersion: 1\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text("[antiphon.backends]\nplain = plain:Plain\n", encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, str(tmp_path / "plain.py")], capture_output=True, text=True, cwd=tmp_path, timeout=60
+    )
+    assert run.stderr == ""
+    said, refused = run.stdout.splitlines()
+    assert said == "You said: Hi"
+    assert refused == "backend 'plain': got an unexpected keyword argument 'colour'; it takes no options"

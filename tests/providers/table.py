@@ -18,7 +18,7 @@ HEAD = """\
 # Providers
 
 A profile is data: what is odd about a provider's chunk stream, and what its endpoint accepts in a request. Give its
-name wherever a profile is asked for, or change a copy of it:
+name wherever a profile is asked for, or change a copy of it (`chunks` is what the provider sent):
 
 ```python
 from dataclasses import replace

@@ -248,35 +248,35 @@ def check(
     from antiphon_conformance.results import INTERRUPTED
 
     outputs = Outputs(as_json, everything, quiet, jsonl, junit, markdown, html)
-    with ended_by_signals(), kept_standard_output() as outputs.standard:
+    report: SuiteReport | None = None
+    with ended_by_signals():
         try:
-            if url is not None or replay is not None:
-                from antiphon_conformance.commands.check_live import live_report
+            with kept_standard_output() as outputs.standard:
+                if url is not None or replay is not None:
+                    from antiphon_conformance.commands.check_live import live_report
 
-                report = live_report(
-                    outputs,
-                    url or "",
-                    model,
-                    api,
-                    profile,
-                    tuple(probe or ()),
-                    record,
-                    replay,
-                    api_key_env,
-                    budget,
-                    strict,
-                )
-            else:
-                settings = _settings(
-                    has, baseline, area, forms, strict, requirements, all_ran=not case and cases is None
-                )
-                report = _offline(target, command, recordings, settings, cases, case or [], chunks, timeout, outputs)
-            outputs.finish(report)
+                    report = live_report(
+                        outputs, url or "", model, api, profile, tuple(probe or ()), record, replay, api_key_env, budget,
+                        strict,
+                    )  # fmt: skip
+                else:
+                    settings = _settings(
+                        has, baseline, area, forms, strict, requirements, all_ran=not case and cases is None
+                    )
+                    report = _offline(
+                        target, command, recordings, settings, cases, case or [], chunks, timeout, outputs
+                    )
+                status = report.exit_status
+                outputs.show(report)
         except KeyboardInterrupt:
             outputs.stop()
-            typer.echo("antiphon: interrupted, and no report was written", err=True)
+            when = "before there was a report" if report is None else "while the report was written"
+            typer.echo(f"antiphon: interrupted {when}", err=True)
             raise typer.Exit(INTERRUPTED) from None
-    raise typer.Exit(report.exit_status)
+        finally:
+            if report is not None:
+                outputs.save(report)
+    raise typer.Exit(status)
 
 
 def _refuse_idle(ctx: typer.Context, subjects: Sequence[str]) -> None:

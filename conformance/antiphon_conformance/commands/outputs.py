@@ -6,11 +6,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from antiphon.errors import BadInput
 
@@ -34,10 +34,11 @@ class Outputs:
         self._as_json, self._everything, self._quiet = as_json, everything, quiet
         self._files = {"jsonl": jsonl, "junit": junit, "markdown": markdown, "html": html}
         _refuse(path for path in self._files.values() if path is not None)
-        self.standard: IO[str] = sys.stdout
+        self.standard: TextIO = sys.stdout
         self._advance: Callable[[Run], None] | None = None
         self._stop: Callable[[], None] | None = None
         self._lines: Any = None
+        self._gone: OSError | None = None  # why standard output takes no more
 
     def begin(self, subject: Any, cases_hash: str, total: int) -> None:
         """Say what is tested, and show the progress of so many cases."""
@@ -45,21 +46,29 @@ class Outputs:
             from antiphon_conformance.reports.jsonl import Lines
 
             self._lines = Lines(self.standard)
-            self._lines.begin(subject, cases_hash)
-        if total and not self._quiet and sys.stderr.isatty():
+            self._line(lambda: self._lines.begin(subject, cases_hash))
+        if total and not self._quiet and sys.stderr is not None and sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison]
             self._show(subject.name, total)
 
     def run(self, run: Run) -> None:
         """Take one run."""
         if self._lines is not None:
-            self._lines.run(run)
+            self._line(lambda: self._lines.run(run))
         if self._advance is not None:
             self._advance(run)
 
-    def finish(self, report: SuiteReport) -> None:
-        """Write all that was asked for. Raises BadInput for files that cannot be written, when the others are."""
+    def show(self, report: SuiteReport) -> None:
+        """Write the report to standard output. Raises BrokenPipeError where its reader went away, BadInput where it
+        takes no more for another reason."""
         self.stop()
-        self._write_out(report)
+        self._line(lambda: self._write_out(report))
+        if isinstance(self._gone, BrokenPipeError):
+            raise self._gone
+        if self._gone is not None:
+            raise BadInput(f"cannot write standard output: {self._gone.strerror}")
+
+    def save(self, report: SuiteReport) -> None:
+        """Write the files that were asked for. Raises BadInput for those that cannot be written, when the others are."""
         problems = [
             f"cannot write {path}: {problem}"
             for name, path in self._files.items()
@@ -67,6 +76,15 @@ class Outputs:
         ]
         if problems:
             raise BadInput("; ".join(problems))
+
+    def _line(self, write: Callable[[], None]) -> None:
+        """Write to standard output, unless it takes no more: the run goes on, for the sake of the files."""
+        if self._gone is not None:
+            return
+        try:
+            write()
+        except OSError as problem:
+            self._gone = problem
 
     def stop(self) -> None:
         """End the progress."""
@@ -153,26 +171,29 @@ def whole(path: Path, write: Callable[[Path], None]) -> None:
 
 
 @contextmanager
-def kept_standard_output() -> Iterator[IO[str]]:
+def kept_standard_output() -> Generator[TextIO]:
     """Give standard output to the report alone: what an adapter, or what it starts, prints goes to standard error."""
     shown, sys.stdout = sys.stdout, sys.stderr
     try:
         if _descriptor(shown) == 1 and _descriptor(sys.stderr) == 2:
             yield from _kept_descriptor(shown)
+        elif shown is None:  # pyright: ignore[reportUnnecessaryComparison] -- so it is where the shell closed it
+            with open(os.devnull, "w") as nothing:
+                yield nothing
         else:
             yield shown
     finally:
         sys.stdout = shown
 
 
-def _descriptor(stream: IO[str] | None) -> int | None:
+def _descriptor(stream: TextIO | None) -> int | None:
     try:
         return stream.fileno() if stream is not None else None
     except (OSError, ValueError):
         return None
 
 
-def _kept_descriptor(shown: IO[str]) -> Iterator[IO[str]]:
+def _kept_descriptor(shown: TextIO) -> Generator[TextIO]:
     shown.flush()
     errors = "backslashreplace" if shown.errors == "strict" else shown.errors
     own = open(os.dup(1), "w", encoding=shown.encoding, errors=errors)  # noqa: SIM115 -- 1 is given back before it closes
@@ -181,18 +202,21 @@ def _kept_descriptor(shown: IO[str]) -> Iterator[IO[str]]:
         yield own
     finally:
         os.dup2(own.fileno(), 1)
-        own.close()
+        with suppress(OSError):  # what could not be written was said when it was
+            own.close()
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
+def ended_by_signals() -> Generator[None]:
     """Take SIGTERM, with which a CI ends what it cancels, for Ctrl-C: the report is written, processes are ended."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        signal.raise_signal(signal.SIGINT)
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)  # which an event loop takes for itself
 
     before = signal.signal(signal.SIGTERM, interrupt)
     try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -126,6 +128,9 @@ def _subject(
         return _Subject(kind, "antiphon's conversion", judged.own_judge(profile=profile, done=done), again)
     from antiphon_conformance.adapters import load
 
+    with suppress(FileNotFoundError):  # a folder that was removed under us
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())  # an adapter beside which the command is run
     loaded = load(adapter, seconds=ADAPTER_SECONDS)
     stack.callback(loaded.close)
     return _Subject(kind, adapter, judged.adapter_judge(loaded, done=done), f" --adapter {adapter}")

@@ -20,6 +20,7 @@ RUN = "run.json"
 FORMAT = 1
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 COMPANIONS: tuple[str, ...] = ("twin", "beside", "after")
+_LONGEST = 1e9  # seconds
 _META, _BODY = ".meta.json", ".sse"
 
 
@@ -103,7 +104,7 @@ def _read_one(folder: Path, name: str, meta: Json) -> Exchange:
         _pieces(body, meta),
         _one_of(meta.get("failure"), ("connect", "broken", "silent", "late", "too_long")),
         text(meta.get("message")),
-        float(meta.get("wall_s") or 0),
+        _seconds(meta.get("wall_s")),
         meta.get("left") is True or "cancelled_after_data_lines" in meta,
         _one_of(meta.get("refusal"), ("model", "request", "length")),
     )
@@ -111,15 +112,21 @@ def _read_one(folder: Path, name: str, meta: Json) -> Exchange:
 
 def _pieces(body: bytes, meta: Json) -> tuple[Piece, ...]:
     """Return the body in the pieces in which it came, as one where that is not known."""
-    cuts = [(float(one[0]), int(one[1])) for one in listed(meta.get("pieces"))]
+    told = [(*listed(one), None, None)[:2] for one in listed(meta.get("pieces"))]
+    cuts = [(_seconds(at), max(number(size) or 0, 0)) for at, size in told]
     if sum(size for _, size in cuts) != len(body):
-        return (Piece(float(meta.get("first_byte_s") or 0), body),) if body else ()
+        return (Piece(_seconds(meta.get("first_byte_s")), body),) if body else ()
     pieces: list[Piece] = []
     start = 0
     for at, size in cuts:
         pieces.append(Piece(at, body[start : start + size]))
         start += size
     return tuple(pieces)
+
+
+def _seconds(value: object) -> float:
+    """Return a time that a file may have, 0 for anything else."""
+    return float(value) if isinstance(value, int | float) and 0 <= value < _LONGEST else 0.0
 
 
 def _one_of(value: object, allowed: tuple[Any, ...]) -> Any:

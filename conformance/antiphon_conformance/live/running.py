@@ -12,7 +12,7 @@ from antiphon.errors import BadInput, ProviderError
 from antiphon.profile import DEFAULT, Profile, find_profile, load_profile
 from antiphon_conformance import SUITE_VERSION
 from antiphon_conformance.exchange import Api
-from antiphon_conformance.read import Json, mapping, text
+from antiphon_conformance.read import Json, listed, mapping, number, text
 from antiphon_conformance.results import Layer, Outcome, Run, Subject, SuiteReport
 from antiphon_providers.backends.shared import without_credentials
 
@@ -250,14 +250,14 @@ def _replayed(options: LiveOptions, folder: Path) -> SuiteReport:
     facts = recording.read_run(folder)
     if not facts:
         return _report(_of_others(folder, options), options, folder)
-    recorded = [probe for probe in PROBES if probe.id in facts.get("probes", ())]
+    recorded = [probe for probe in PROBES if probe.id in listed(facts.get("probes"))]
     asked = {probe.id for probe in chosen(options.probes)}
     probes = tuple(probe for probe in recorded if probe.id in asked)
     api: Api = "responses" if facts.get("api") == "responses" else "chat"
     run = Collected(text(facts.get("url")), text(facts.get("model")), api, _recorded_base(options, facts), probes)
     left_out, turns = mapping(facts.get("left_out")), mapping(facts.get("turns"))
     for probe in probes:
-        names = (probe.id, probe.id + SECOND)[: turns.get(probe.id, 1)]
+        names = (probe.id, probe.id + SECOND)[: number(turns.get(probe.id, 1))]
         exchanges = tuple(one for name in names if (one := recording.read(folder, name)) is not None)
         why = text(left_out.get(probe.id)) or ("" if exchanges else "it is not in the recording")
         run.results[probe.id] = Taken(probe, () if why else exchanges, why)

@@ -70,7 +70,7 @@ def _about(report: SuiteReport) -> Iterator[str]:
         run, finding = one.places[0]
         yield f"- **{one.code}** {finding.level.value}, in {len(one.cases)} of {count(report).ran} cases; {_code(run.name)}: {_cell(finding.message)}"
     for deviation in report.stale:
-        yield f"- stale: {deviation.rule} in {deviation.case}: {_cell(deviation.reason)}"
+        yield f"- stale: {_cell(f'{deviation.rule} in {deviation.case}: {deviation.reason}')}"
     for run in report.runs:
         if run.outcome is Outcome.ERROR:
             yield f"- the suite is wrong: {_code(run.name)}: {_cell(run.reason)}"

@@ -7,8 +7,9 @@ and the whole union has to say what is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Optional, TypeAlias, Union, get_args
+from functools import cache, partial, reduce
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from antiphon_conformance.events import FAMILIES, HEAD, TERMINALS
 from antiphon_conformance.read import Json, mapping, text
@@ -145,9 +146,10 @@ def _parts_of(kind: str, model: Model) -> Iterator[tuple[str, Any]]:
     """Yield each field of an item that is a list of parts, and the list that it is in a stream."""
     for field, wanted in _PARTS.get(kind, {}).items():
         annotation = model.model_fields[field].annotation
-        kept = tuple(one for part, one in by_type(annotation).items() if part in wanted)
-        parts = list[Union[kept]]  # type: ignore[valid-type]  # made when it runs, for pydantic
-        yield field, Optional[parts] if type(None) in get_args(annotation) else parts
+        kept: list[Any] = [one for part, one in by_type(annotation).items() if part in wanted]
+        if kept:
+            parts: Any = GenericAlias(list, (reduce(lambda one, other: one | other, kept),))
+            yield field, parts | None if type(None) in get_args(annotation) else parts
 
 
 @cache

@@ -6,6 +6,7 @@ its command runs, or is shown by `antiphon --help`; what it needs beyond typer a
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -26,6 +27,9 @@ READER_GONE = 141  # 128 + SIGPIPE, which is what a shell reports of a program w
 
 def main() -> None:
     """Run the command line. Exits 0 if all went well, 1 if what was looked at is at fault, 2 on bad use."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal or a pipe that is not UTF-8 shows escapes
     app(prog_name="antiphon")
 
 

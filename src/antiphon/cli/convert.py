@@ -152,10 +152,17 @@ def body_events(body: bytes, options: dict[str, Any]) -> Iterator[bytes]:
             f"the input is no JSON document that convert knows ({problem}); it takes a chat completion, a list of "
             "chunks, JSON lines, or an SSE body"
         ) from problem
+    whole = isinstance(held, dict)
+    chunks = [held] if isinstance(held, dict) else held
+    if any(chunk.get("object") == "response" for chunk in chunks):
+        raise BadInput(
+            "the input is a whole Responses answer; convert takes what a chat backend sent. Its events are made by "
+            "`antiphon.unfold`"
+        )
     handler = ChatCmplStreamHandler(**options, events="sse")
-    for chunk in held if isinstance(held, list) else [held]:
+    for chunk in chunks:
         yield from handler.feed(chunk)
-    yield from handler.finish(done=isinstance(held, dict))
+    yield from handler.finish(done=whole and bool(chunks[0].get("choices")))
 
 
 def read_pieces(stack: ExitStack, file: str, before: Callable[[], object] | None) -> Iterator[bytes]:

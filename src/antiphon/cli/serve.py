@@ -107,9 +107,10 @@ def _run(
         from antiphon.gateway import process
     except ImportError as problem:
         raise ExtraMissing(
-            f"the gateway needs {problem.name}: install antiphon with its extra 'gateway'", extra="gateway"
+            f"the gateway needs {problem.name}: pip install 'antiphon[gateway]'", extra="gateway"
         ) from None
     settings = process.served_config(path, options, host, insecure=insecure)
+    process.check_workers(settings, workers)
     app = process.served_app(settings)  # a fault in the settings shows here, before anything listens
     where = (
         {"uds": host.removeprefix("unix:")} if host.startswith("unix:") else {"host": host, "port": port or _free(host)}

@@ -9,7 +9,6 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Route
 
 from antiphon.backend import Backend
@@ -18,6 +17,7 @@ from antiphon.profile import Profile
 from .config import GatewayConfig, make_config
 from .conversations import Conversations
 from .gateway import Gateway
+from .hosts import Hosts
 from .openapi import document
 from .routes import Routes
 from .serving import Act, JsonResponse, not_served, served
@@ -44,8 +44,8 @@ def create_app(
         yield
         await gateway.aclose()
 
-    hosts = list(gateway.config.hosts)
-    middleware = [] if hosts == ["*"] else [Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)]
+    names = tuple(name.lower() for name in gateway.config.hosts)
+    middleware = [] if "*" in names else [Middleware(Hosts, names=names)]
     app = Starlette(
         routes=list(_routes(gateway)),
         middleware=middleware,
@@ -66,6 +66,7 @@ def _routes(gateway: Gateway) -> list[Route]:
         ("POST", "/responses/{name}", "unknown", routes.unknown),
         ("POST", "/responses/{response_id}/cancel", "cancel", routes.cancel),
         ("GET", "/responses/{response_id}/input_items", "input_items", routes.input_items),
+        ("POST", "/chat/completions", "chat", routes.chat),
         ("GET", "/models", "models", routes.models),
         ("GET", "/models/{model:path}", "model", routes.model),
         ("POST", "/conversations", "conversation_create", conversations.create),

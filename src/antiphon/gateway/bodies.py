@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import AsyncIterable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from .config import Limits
 from .errors import ApiError, invalid
 
-JSON_TYPES = ("application/json", "+json")
+JSON_TYPE, JSON_SUFFIX = "application/json", "+json"
 DEEPEST = 200  # levels of nesting
+MOST_BRACKETS = 500_000  # arrays and objects, also those in texts: each costs the memory of a hundred bytes
+LARGE = 256 * 1024  # bytes of JSON: what is done with more of it would hold up the event loop
 
 
 # A piece of a packed body, and how many bytes may come of it, to what comes of it.
 Unpacker: TypeAlias = Callable[[bytes, int], bytes]
 
 
-async def read_body(pieces: AsyncIterable[bytes], headers: Mapping[str, str], most: int) -> dict[str, Any]:
+class Body(NamedTuple):
+    """The JSON object in a body. `is_large`: what goes over all of it belongs into a thread."""
+
+    held: dict[str, Any]
+    is_large: bool
+
+
+async def read_body(pieces: AsyncIterable[bytes], headers: Mapping[str, str], limits: Limits) -> Body:
     """Return the JSON object in a body.
 
-    Raises ApiError: 413 where it has, unpacked, more than `most` bytes, 415 for a content type or coding that is not
-    read, 400 for what is no JSON object.
+    Raises ApiError: 408 where it takes too long to come, 413 where it has, unpacked, more bytes than are allowed, 415
+    for a content type or coding that is not read, 400 for what is no JSON object.
     """
     _check_type(headers)
-    return parse(await _unpacked(pieces, headers, most))
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            data = await _unpacked(pieces, headers, limits.body_bytes)
+    except TimeoutError:
+        raise ApiError(408, f"the body took more than {limits.body_seconds:g} s", code="request_timeout") from None
+    is_large = len(data) > LARGE
+    return Body(await asyncio.to_thread(parse, data) if is_large else parse(data), is_large)
 
 
 def parse(data: bytes) -> dict[str, Any]:
     """Return the JSON object in `data`. Raises ApiError, which names no content."""
+    if data.count(b"[") + data.count(b"{") > MOST_BRACKETS:
+        raise ApiError(413, f"the body has more than {MOST_BRACKETS} arrays and objects", code="request_too_large")
     try:
         held: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
@@ -59,11 +78,15 @@ def _depth(value: Any) -> int:
 
 
 def _check_type(headers: Mapping[str, str]) -> None:
-    """Refuse what is not called JSON: pages of others can make a browser send all else without asking."""
+    """Refuse what is not called JSON: pages of others can make a browser send all else without asking.
+
+    An empty body needs no type, but not from a browser, which names the page's origin with each POST.
+    """
     given = headers.get("content-type", "")
     kind = given.partition(";")[0].strip().lower()
-    empty = "transfer-encoding" not in headers and headers.get("content-length", "0") == "0"
-    if not kind.endswith(JSON_TYPES) and not (empty and not kind):
+    sent = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+    is_json = kind == JSON_TYPE or (kind.endswith(JSON_SUFFIX) and "," not in kind)
+    if not is_json and (sent or kind or "origin" in headers):
         raise ApiError(
             415, f"the content type is {kind[:80]!r}: application/json is read", code="unsupported_media_type"
         )

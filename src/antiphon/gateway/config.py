@@ -52,7 +52,7 @@ class Limits(_Part):
     same time. `connect`, `first_byte`, `idle`, `total`: what a backend may take. `events`: of one response.
     `keep_alive`: silence after which a comment is sent, and after which a stream begins although the backend has said
     nothing. `buffer_bytes`: what a slow reader may be behind before the backend is no longer read. `history_items`: of
-    what a request goes on from. `drain`: what streams get when the process is told to end.
+    a request, and of what it goes on from. `drain`: what streams get when the process is told to end.
     """
 
     body_bytes: int = Field(default=64 * 1024 * 1024, gt=0)

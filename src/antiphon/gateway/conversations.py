@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from .bodies import read_body
-from .errors import missing
+from .errors import invalid, missing
 from .gateway import Gateway
-from .history import new_id, normalized
+from .history import new_id, normalized, resolved
 from .keys import Caller
 from .routes import paged
 from .schema import CONVERSATION, check
@@ -31,7 +31,7 @@ class Conversations:
         store = self._gateway.needed_store()
         body = await self._body(request)
         made = Conversation(new_id("conv_"), int(time.time()), body.get("metadata") or {})
-        await store.begin_conversation(made, normalized(body.get("items")), caller.owner)
+        await store.begin_conversation(made, await self._given(body, caller), caller.owner)
         return JsonResponse(_shown(made))
 
     async def retrieve(self, request: Request, caller: Caller) -> Response:
@@ -61,7 +61,7 @@ class Conversations:
         """Add items, and return them."""
         body = await self._body(request)
         found = await self._found(request, caller)
-        added = normalized(body.get("items"))
+        added = await self._given(body, caller)
         await self._gateway.needed_store().extend_conversation(found.id, added, caller.owner)
         ends = (
             {"first_id": added[0]["id"], "last_id": added[-1]["id"]} if added else {"first_id": None, "last_id": None}
@@ -86,9 +86,17 @@ class Conversations:
     # --- inside ------------------------------------------------------------------------------------------------
 
     async def _body(self, request: Request) -> dict[str, Any]:
-        body = await read_body(_some(request), request.headers, self._gateway.config.limits.body_bytes)
+        body, _ = await read_body(_some(request), request.headers, self._gateway.config.limits)
         check(body, CONVERSATION)
         return body
+
+    async def _given(self, body: Json, caller: Caller) -> list[Json]:
+        """Return the items in a body, and for references what they refer to: it may be deleted before they are used."""
+        items = await resolved(normalized(body.get("items")), self._gateway.store, caller.owner, "items")
+        for number, one in enumerate(items):
+            if not isinstance(one.get("type"), str):
+                raise invalid(f"items[{number}].type", "the type of an item is expected", "invalid_type")
+        return items
 
     async def _found(self, request: Request, caller: Caller) -> Conversation:
         found = await self._gateway.needed_store().conversation(_id(request), caller.owner)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 from typing import Any
 
 import msgspec
 import zstandard
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, event, make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
@@ -21,6 +23,7 @@ _DRIVERS = {
     "postgresql": "postgresql+asyncpg",
     "postgres": "postgresql+asyncpg",
 }
+LARGE = 256 * 1024  # bytes of JSON: packed within a millisecond or two
 
 
 def engine_url(url: str) -> str:
@@ -37,12 +40,46 @@ def engine_url(url: str) -> str:
 
 def packed(value: Any) -> bytes:
     """Return JSON data, packed."""
-    return zstandard.ZstdCompressor(level=3).compress(msgspec.json.encode(value))
+    return _compressed(msgspec.json.encode(value))
+
+
+async def packed_aside(value: Any) -> bytes:
+    """Return JSON data, packed; what is large in a thread, so that the event loop goes on."""
+    data = msgspec.json.encode(value)
+    if len(data) < LARGE:
+        return _compressed(data)
+    return await asyncio.to_thread(_compressed, data)
+
+
+def _compressed(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor(level=3).compress(data)
 
 
 def unpacked(data: bytes) -> Any:
     """Return the JSON data in what `packed` gave."""
     return msgspec.json.decode(zstandard.ZstdDecompressor().decompress(data))
+
+
+def file_of(url: str) -> str | None:
+    """Return the path of an SQLite file by its SQLAlchemy URL; None where the database is no file."""
+    if not url.startswith("sqlite"):
+        return None
+    try:
+        name = make_url(url).database
+    except SQLAlchemyError:
+        return None
+    return None if not name or ":memory:" in name or name.startswith("file:") else name
+
+
+def identity_of(path: str | None) -> tuple[int, int] | None:
+    """Return which file is at `path` now: another one after it was deleted, or replaced. None where none is."""
+    if path is None:
+        return None
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def make_engine(url: str, timeout: float) -> AsyncEngine:

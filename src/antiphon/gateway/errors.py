@@ -112,6 +112,12 @@ def error_of(problem: Exception) -> ApiError | None:
             return None
 
 
+def label_of(problem: Exception, error: ApiError) -> str:
+    """Return the code by which an error is counted: one of a fixed few, whatever backends call theirs."""
+    known = (code for kind, _, code in FAILURES if isinstance(problem, kind))
+    return next(known, str(error.code))
+
+
 def _failed(problem: ProviderError) -> ApiError:
     """Return the answer for a backend that failed: its status where it named one that is an error."""
     usual, code = next((status, code) for kind, status, code in FAILURES if isinstance(problem, kind))

@@ -38,12 +38,14 @@ def new_id(prefix: str) -> str:
 
 
 async def history_of(params: Mapping[str, Any], store: Store | None, owner: str, most: int) -> History:
-    """Return the items of a request. Raises ApiError where it goes on from what is not there."""
+    """Return the items of a request. Raises ApiError where it goes on from what is not there, or has too many."""
+    if isinstance(params.get("input"), list) and len(params["input"]) > most:
+        raise invalid("input", f"'input' has {len(params['input'])} items, and at most {most} are allowed")
     own = normalized(params.get("input"))
     previous, conversation = params.get("previous_response_id"), _conversation_id(params.get("conversation"))
     if previous is not None and conversation is not None:
         raise invalid("previous_response_id", "'previous_response_id' and 'conversation' exclude each other")
-    own = await _resolved(own, store, owner)
+    own = await resolved(own, store, owner, "input")
     if previous is not None:
         return History(own, await _chained(previous, store, owner, most), previous_id=previous)
     if conversation is not None:
@@ -64,7 +66,9 @@ def _identified(one: Json) -> Json:
     if _reference(one) is not None:
         return one
     kind = one.get("type") or ("message" if "role" in one else None)
-    made: Json = {**one} if kind is None else {**one, "type": kind}
+    if kind is None:
+        return one  # it is none, and is refused as it came
+    made: Json = {**one, "type": kind}
     if not isinstance(made.get("id"), str) or not made["id"]:
         made["id"] = new_id(_PREFIXES.get(str(kind), "msg_"))
     return made
@@ -76,7 +80,8 @@ def _reference(one: Json) -> str | None:
     return str(one.get("id", "")) if is_one else None
 
 
-async def _resolved(items: list[Json], store: Store | None, owner: str) -> list[Json]:
+async def resolved(items: list[Json], store: Store | None, owner: str, param: str) -> list[Json]:
+    """Return items without references: what they refer to is in their place. Raises ApiError where that is not there."""
     wanted = {number: name for number, one in enumerate(items) if (name := _reference(one)) is not None}
     if not wanted:
         return items
@@ -85,7 +90,7 @@ async def _resolved(items: list[Json], store: Store | None, owner: str) -> list[
         if name not in found:
             why = "is not stored here" if store is not None else "cannot be looked up: this gateway stores nothing"
             raise invalid(
-                f"input[{number}]", f"the item_reference {name[:128]!r} {why}; send the item itself", "item_not_found"
+                f"{param}[{number}]", f"the item_reference {name[:128]!r} {why}; send the item itself", "item_not_found"
             )
     return [found[wanted[number]] if number in wanted else one for number, one in enumerate(items)]
 

@@ -57,6 +57,8 @@ class Keys:
     def caller(self, headers: Mapping[str, str]) -> Caller:
         """Return who sent a request with these headers. Raises ApiError 401 for a missing or wrong key."""
         key = _key_in(headers)
+        if self._own_by_key and key is not None and not key.isascii():
+            raise _refused("the API key has characters that no backend takes", "invalid_api_key")
         if not self._owners:
             return Caller(_digest(f"key {key}") if key and self._own_by_key else "", key)
         if key is None:

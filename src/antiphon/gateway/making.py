@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from antiphon.models.exchange import Exchange
 from antiphon.request import Change
 from antiphon.request.report import REFUSED
 
+from .bodies import Body
 from .config import GatewayConfig
 from .errors import ApiError, StoreUnavailable, invalid
 from .history import History, history_of
@@ -22,6 +24,10 @@ from .store import Store
 UNTOLD = frozenset({"extra_headers", "extra_query", "extra_body", "timeout"})
 # What the gateway does itself, so that no backend is told.
 OURS = frozenset({"previous_response_id", "conversation", "store", "background"})
+P = ParamSpec("P")
+T = TypeVar("T")
+MOST_ITEMS = 500  # that are converted on the event loop
+MOST_PARAMS = 256
 MOST_WARNINGS = 10  # headers of one answer
 _LONGEST_WARNING = 300
 
@@ -44,22 +50,24 @@ class Maker:
     def __init__(self, config: GatewayConfig, router: Router, store: Store | None) -> None:
         self._config, self._router, self._store = config, router, store
 
-    async def make(self, body: Mapping[str, Any], caller: Caller) -> Making:
+    async def make(self, body: Body, caller: Caller) -> Making:
         """Return what is to be done for a create request. Raises ApiError and BadRequest, which name the parameter."""
-        params = {name: value for name, value in body.items() if name not in UNTOLD}
-        notes = [f"{name}: ignored: it is of the client library" for name in body if name in UNTOLD]
+        params = {name: value for name, value in body.held.items() if name not in UNTOLD}
+        notes = [f"{name}: ignored: it is of the client library" for name in body.held if name in UNTOLD]
         if self._config.default_model is not None and params.get("model") is None:
             params["model"] = self._config.default_model
-        _check(params)
+        await _done(body.is_large, _check, params)
         named, model = self._router.find(params["model"])
         keeps = await self._keeps(params, notes)
         history = await history_of(params, self._store, caller.owner, self._config.limits.history_items)
         streams = bool(params.get("stream"))
         if params.get("background"):
-            notes.append("background: dropped: responses are made in the foreground alone")
+            self._lost(notes, "background", "responses are made in the foreground alone")
         told = {name: value for name, value in params.items() if name not in OURS}
         headers = {"Authorization": f"Bearer {caller.key}"} if named.config.pass_caller_key and caller.key else None
-        exchange = model.exchange({**told, "input": [*history.before, *history.own]}, stream=streams, headers=headers)
+        told["input"] = [*history.before, *history.own]
+        much = body.is_large or len(told["input"]) > MOST_ITEMS
+        exchange = await _done(much, model.exchange, told, stream=streams, headers=headers)
         exchange.echo = {**params, "store": keeps, "background": False}
         notes += [_told(change) for change in exchange.chat.report if change.kind in REFUSED]
         return Making(exchange, named, history, keeps, streams, tuple(notes))
@@ -71,7 +79,7 @@ class Maker:
             return False
         if self._store is None:
             if asked:
-                notes.append("store: dropped: this gateway stores nothing")
+                self._lost(notes, "store", "this gateway stores nothing")
             return False
         try:
             await self._store.ready()
@@ -82,9 +90,22 @@ class Maker:
             return False
         return True
 
+    def _lost(self, notes: list[str], param: str, why: str) -> None:
+        """Note what is not done as it was asked. Raises ApiError where the configuration does not let it pass."""
+        if self._config.strict:
+            raise invalid(param, f"'{param}' cannot be done: {why}")
+        notes.append(f"{param}: dropped: {why}")
+
+
+async def _done(aside: bool, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what `act` gives; `aside`: in a thread, so that other requests go on meanwhile."""
+    return await asyncio.to_thread(act, *args, **kwargs) if aside else act(*args, **kwargs)
+
 
 def _check(params: Mapping[str, Any]) -> None:
     goes_on = params.get("previous_response_id") is not None or params.get("conversation") is not None
+    if len(params) > MOST_PARAMS:
+        raise ApiError(400, f"the request has {len(params)} parameters, and at most {MOST_PARAMS} are read")
     check(params, CREATE, ("model",) if goes_on else ("model", "input"))
     for name in params:
         if not name.isprintable() or len(name) > 128:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -47,13 +48,14 @@ _KEPT: dict[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shown:
-    """A stream on the page. `owner`: whose key asked for it."""
+    """A stream on the page. `owner`: whose key asked for it. `drawn`: how many events the picture shows, and the picture."""
 
     owner: str
     backend: str
     recorded: Recorded
+    drawn: tuple[int, str] = field(default=(-1, ""), repr=False)
 
 
 class Page:
@@ -62,6 +64,7 @@ class Page:
     def __init__(self, config: PageConfig) -> None:
         self._config = config
         self._recent: deque[Shown] = deque(maxlen=config.streams)
+        self._drawing = asyncio.Lock()  # one at a time, however many look
 
     def show(self, caller: Caller, backend: str, recorded: Recorded) -> None:
         """Put a stream on the page; the oldest leaves it."""
@@ -74,22 +77,27 @@ class Page:
         text = (
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>antiphon</title>'
             f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head><body>'
-            f"<h1>Recent streams</h1><main>{self._streams(caller)}</main>"
+            f"<h1>Recent streams</h1><main>{await self._streams(caller)}</main>"
             f'<script nonce="{nonce}">{_SCRIPT}</script></body></html>'
         )
         return _html(text, {"content-security-policy": policy})
 
     async def streams(self, request: Request, caller: Caller) -> Response:
         """Return what changes of it."""
-        return _html(self._streams(caller), {})
+        return _html(await self._streams(caller), {})
 
-    def _streams(self, caller: Caller) -> str:
-        shown = "".join(self._section(one) for one in self._recent if one.owner == caller.owner)
+    async def _streams(self, caller: Caller) -> str:
+        async with self._drawing:
+            shown = "".join([await self._section(one) for one in tuple(self._recent) if one.owner == caller.owner])
         return shown or "<p>None yet. What is asked of this process with your key shows here.</p>"
 
-    def _section(self, shown: Shown) -> str:
-        timeline = Timeline(_fields(shown.recorded.kept(), content=self._config.content))
-        return f"<section><p>{escape(shown.backend)}</p>{render_svg(timeline)}</section>"
+    async def _section(self, shown: Shown) -> str:
+        """Return the picture of a stream, drawn in a thread, and not again until there is more to see."""
+        count = shown.recorded.events
+        if shown.drawn[0] != count:
+            picture = await asyncio.to_thread(_picture, shown.recorded.kept(), content=self._config.content)
+            shown.drawn = count, picture
+        return f"<section><p>{escape(shown.backend)}</p>{shown.drawn[1]}</section>"
 
 
 def caller_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
@@ -107,6 +115,10 @@ def caller_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
 def _html(text: str, headers: dict[str, str]) -> Response:
     fixed = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
     return Response(text, headers={**fixed, **headers}, media_type="text/html")
+
+
+def _picture(events: Iterable[bytes], *, content: bool) -> str:
+    return render_svg(Timeline(_fields(events, content=content)))
 
 
 def _fields(events: Iterable[bytes], *, content: bool) -> Iterator[dict[str, Any]]:

@@ -20,8 +20,9 @@ from starlette.applications import Starlette
 from antiphon.errors import BadInput
 
 from .app import create_app
-from .config import GatewayConfig, load_config
+from .config import MEMORY, GatewayConfig, load_config
 from .gateway import Gateway
+from .logs import be_quiet
 
 SPEC = "ANTIPHON_SERVE_SPEC"  # the environment variable by which workers are told what to serve
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -48,6 +49,15 @@ def check_binding(config: GatewayConfig, host: str, *, insecure: bool) -> None:
         f"--host {host}: others could use the backends. Give --api-key or --api-key-file, or --insecure if "
         "something else keeps them out"
     )
+
+
+def check_workers(config: GatewayConfig, workers: int) -> None:
+    """Raise BadInput where several processes would each have a store of their own."""
+    if workers > 1 and config.store.url == MEMORY:
+        raise BadInput(
+            f"--workers {workers}: each process would keep responses for itself in memory, and the others would not "
+            "find them. Name a database with --store, or none with --store none"
+        )
 
 
 def state_store() -> str:
@@ -92,6 +102,7 @@ def served_app(config: GatewayConfig) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(one: Starlette) -> AsyncGenerator[Any]:
+        be_quiet()
         async with inner(one) as state:
             with_signals(app.state.gateway)
             yield state

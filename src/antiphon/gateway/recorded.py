@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import zstandard
 
@@ -29,9 +30,8 @@ class Recorded:
             self._pack()
 
     def kept(self) -> Iterator[bytes]:
-        """Yield all events so far. More may be added afterwards."""
-        yield from events_after(b"".join(self._blocks), -1)
-        yield from _cut(bytes(self._fresh))
+        """Return all events that there are now, to be read whenever, in any thread."""
+        return chain(events_after(b"".join(self._blocks), -1), _cut(bytes(self._fresh)))
 
     def packed(self) -> bytes:
         """Return all that was kept."""
@@ -54,10 +54,15 @@ def events_after(packed: bytes, number: int) -> Iterator[bytes]:
         at += _LENGTH.size
         block = reader.decompress(packed[at : at + length])
         at += length
-        for event in _cut(block):
-            found = _NUMBER.search(event)
-            if found is not None and int(found.group(1)) > number:
-                yield event
+        yield from after(_cut(block), number)
+
+
+def after(events: Iterable[bytes], number: int) -> Iterator[bytes]:
+    """Yield the events whose `sequence_number` is larger than `number`."""
+    for event in events:
+        found = _NUMBER.search(event)
+        if found is not None and int(found.group(1)) > number:
+            yield event
 
 
 def _cut(events: bytes) -> Iterator[bytes]:

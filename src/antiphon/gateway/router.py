@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from antiphon.backend import Backend, Timeouts, load_backend
+from antiphon.backend import Backend, Timeouts, load_backend, takes_option
 from antiphon.errors import AntiphonError, BadInput
 from antiphon.models.chat import ChatCompletionsModel, choose_profile
 from antiphon.models.retry import ModelRetrySettings, RetryPolicyContext
@@ -170,7 +170,7 @@ def _made(name: str, one: BackendConfig, config: GatewayConfig) -> Backend:
     given: dict[str, Any] = {"base_url": one.url, "api_key": secret_of(one, name), "headers": one.headers or None}
     if one.kind == "http" and not one.url:
         raise BadInput(f"backends.{name}.url is missing: such as http://127.0.0.1:8000/v1")
-    if one.kind != "replay" and "timeout" not in one.options:
+    if "timeout" not in one.options and takes_option(one.kind, "timeout"):
         times = Timeouts(limits.connect, limits.first_byte, limits.idle, limits.total)
         given["timeout"] = times
     options = {key: value for key, value in given.items() if value is not None}

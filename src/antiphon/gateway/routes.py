@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from .bodies import read_body
+from antiphon.stream.unfold import unfold
+
+from .bodies import Body, read_body
 from .errors import ApiError, StoreUnavailable, invalid, missing
 from .gateway import Gateway
 from .history import page_of
 from .keys import Caller
 from .making import warning_headers
 from .metrics import CONTENT_TYPE
-from .recorded import events_after
+from .recorded import after, events_after
 from .serving import EventsResponse, JsonResponse, Leaving, StoredEvents
 from .store import Stored
 
@@ -37,7 +40,7 @@ class Routes:
         leaving: Leaving | None = None
         streams = False
         try:
-            body = await self._body(request)
+            body = await read_body(request.stream(), request.headers, gateway.config.limits)
             leaving = Leaving(request.receive)
             response = await leaving.unless(self._created(body, caller, leaving))
             streams = isinstance(response, EventsResponse)
@@ -48,15 +51,7 @@ class Routes:
                 if leaving is not None:
                     leaving.stop()
 
-    async def _body(self, request: Request) -> dict[str, Any]:
-        limits = self._gateway.config.limits
-        try:
-            async with asyncio.timeout(limits.body_seconds):
-                return await read_body(request.stream(), request.headers, limits.body_bytes)
-        except TimeoutError:
-            raise ApiError(408, f"the body took more than {limits.body_seconds:g} s", code="request_timeout") from None
-
-    async def _created(self, body: dict[str, Any], caller: Caller, leaving: Leaving) -> Response:
+    async def _created(self, body: Body, caller: Caller, leaving: Leaving) -> Response:
         gateway = self._gateway
         making = await gateway.maker.make(body, caller)
         headers = warning_headers(making.notes)
@@ -75,10 +70,10 @@ class Routes:
         return EventsResponse(gateway, answer, making, leaving, headers)
 
     async def retrieve(self, request: Request, caller: Caller) -> Response:
-        """Return a response, or its events again."""
+        """Return a response, or its events again; those that it would have had, where it was not streamed."""
         response_id = request.path_params["response_id"]
         streams = _flag(request, "stream")
-        after = _number(request, "starting_after", -1, -1, 2**53)
+        number = _number(request, "starting_after", -1, -1, 2**53)
         running = self._gateway.answers.find(response_id, caller)
         if running is not None:
             if streams:
@@ -91,9 +86,10 @@ class Routes:
         stored = await self._stored(response_id, caller)
         if not streams:
             return JsonResponse(stored.response)
-        if stored.events is None:
-            raise invalid("stream", "the response was not streamed, so there are no events of it")
-        return StoredEvents(events_after(stored.events, after))
+        if stored.events is not None:
+            return StoredEvents(events_after(stored.events, number))
+        unfolded: Iterable[bytes] = await asyncio.to_thread(unfold, stored.response, "sse")
+        return StoredEvents(after(unfolded, number))
 
     async def delete(self, request: Request, caller: Caller) -> Response:
         """Delete a stored response."""
@@ -128,6 +124,15 @@ class Routes:
         """Say that it is not there: of the API, `compact` and `input_tokens` would be, and no chat backend has them."""
         name = request.path_params["name"]
         raise ApiError(404, f"there is no such path: /responses/{name[:100]}", code="unknown_url")
+
+    async def chat(self, request: Request, caller: Caller) -> Response:
+        """Say where chat requests go."""
+        raise ApiError(
+            404,
+            "this gateway speaks the Responses API, POST /v1/responses; Chat Completions is what its backends speak: ask "
+            "them where that is wanted",
+            code="unknown_url",
+        )
 
     # --- models ------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from .answer import DONE_MARKER, Answer
-from .errors import ApiError, error_of
+from .errors import ApiError, error_of, label_of
 from .gateway import Gateway, where
 from .keys import Caller
 from .making import Making
@@ -157,7 +157,7 @@ def failed(gateway: Gateway, problem: Exception) -> Response:
     if error is None:
         log.error("a fault of the gateway: %s", where(problem))
         error = ApiError(500, "the gateway failed; its log says where", code="internal_error")
-    gateway.metrics.refusals.add(code=str(error.code))
+    gateway.metrics.refusals.add(code=label_of(problem, error))
     return JsonResponse(error.body(), error.status, error.headers)
 
 

@@ -124,12 +124,12 @@ class AgentCaller:
         inner.context, inner.usage = ctx.context, ctx.usage
         inner._progress = ctx._progress  # pyright: ignore[reportPrivateUsage]  # as above
         state.agent_tool_invocation = AgentToolInvocation(ctx.tool_name, ctx.tool_call_id, ctx.tool_arguments)
+        ledger.nested[ctx.tool_call_id] = state  # whoever keeps the state of the outer run keeps how far this one is
         result = await self._run(ctx, state)
         ledger.keep(ctx.qualified_tool_name, result.context_wrapper._ledger)  # pyright: ignore[reportPrivateUsage]  # as above
         if result.interruptions:
             ledger.nested[ctx.tool_call_id] = result.to_state()
             return Paused(tuple(result.interruptions))
-        ledger.nested.pop(ctx.tool_call_id, None)
         if self.options.custom_output_extractor is not None:
             return await settled(self.options.custom_output_extractor(result))
         return _output(result)

@@ -137,7 +137,7 @@ class Made:
 class Ledger:
     """The decisions by tool, and the invocations by call id.
 
-    `nested`: the unfinished runs inside agent tools, by the call id of the tool. `standing`: what was decided for all
+    `nested`: where the unfinished runs inside agent tools stand, by the call id of the tool. `standing`: what was decided for all
     calls inside the runs of an agent tool, by its name.
     """
 
@@ -169,9 +169,15 @@ class Ledger:
         return made
 
     def complete(self, call_id: str) -> None:
-        """Note that a call has its output."""
+        """Note that a call has its output: a run inside it, if there was one, waits no more."""
+        self.nested.pop(call_id, None)
         if call_id in self.made:
             self.made[call_id].completed = True
+
+    def forget(self, call_id: str) -> None:
+        """Forget a call of a turn that was broken off, and the run inside it: its id may become another call's."""
+        self.nested.pop(call_id, None)
+        self.made.pop(call_id, None)
 
     def status(self, tool: str, call_id: str) -> bool | None:
         """Return True for approved, False for rejected, None for undecided."""
@@ -195,7 +201,7 @@ class Ledger:
     def copy(self) -> Ledger:
         """Return a ledger of its own: later decisions in the one are not in the other."""
         again = Ledger.of_json(self.to_json())
-        again.nested = {call_id: state.copy() for call_id, state in self.nested.items()}
+        again.nested = {call_id: state.settled() for call_id, state in self.nested.items()}
         return again
 
     def to_json(self) -> Json:

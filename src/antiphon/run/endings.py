@@ -56,9 +56,9 @@ async def instead_of(run: Run, agent: Agent[Any], kind: ErrorKind, error: Agents
         raise error
     result = _result(given)
     schema = run.schema(agent)
-    output = _checked(result.final_output, schema)
+    output, text = _checked(result.final_output, schema)
     if result.include_in_history:
-        run.state.turn.append(MessageOutputItem(agent, _message(_text(output, schema))))
+        run.state.turn.append(MessageOutputItem(agent, _message(text)))
     return FinalOutput(output)
 
 
@@ -85,22 +85,20 @@ def _result(given: Any) -> RunErrorHandlerResult:
     return RunErrorHandlerResult(given)
 
 
-def _checked(output: Any, schema: AgentOutputSchemaBase | None) -> Any:
-    """Return a handler's output as the agent's type. Raises UserError where it does not fit."""
+def _checked(output: Any, schema: AgentOutputSchemaBase | None) -> tuple[Any, str]:
+    """Return a handler's output as the agent's type, and the text that a model would have said for it.
+
+    Raises UserError where it does not fit.
+    """
     if schema is None or schema.is_plain_text():
-        return output
+        return output, str(output)
     for held in (output, {"response": output}):  # a type that is no object is wrapped in one
+        text = json.dumps(plain(held), ensure_ascii=False)
         try:
-            return schema.validate_json(json.dumps(plain(held)))
+            return schema.validate_json(text), text
         except ModelBehaviorError:
             continue
     raise UserError(f"the final output of an error handler, {type(output).__name__}, is no {schema.name()}")
-
-
-def _text(output: Any, schema: AgentOutputSchemaBase | None) -> str:
-    if isinstance(output, str) or schema is None or schema.is_plain_text():
-        return str(output)
-    return json.dumps(plain(output), ensure_ascii=False)
 
 
 def _message(text: str) -> Any:

@@ -62,7 +62,7 @@ class ModelCall:
             response = self._answered()
             span.responded(response)
         await run.hooks.llm_end(state.context, self.agent, response)
-        run.asking = False
+        state.asking = False
 
     def _begin_turn(self) -> None:
         run, state = self.run, self.run.state
@@ -71,7 +71,7 @@ class ModelCall:
         state.current_turn += 1
         state.conversation.mark()
         state.start_turn()
-        run.asking = True
+        state.asking = True
         run.shown, run.continued = 0, False
         for item in state.queued:
             state.turn.append(replace(item, agent=self.agent))
@@ -138,9 +138,9 @@ def _checked(response: Any) -> ModelResponse:
         raise ModelBehaviorError("Model did not produce a final response!")
     if not isinstance(response, ModelResponse):
         raise ModelBehaviorError(f"the model returned {type(response).__name__}: a ModelResponse is expected")
-    held: dict[str, Any] = vars(response)
-    if not isinstance(held["output"], list) or not isinstance(held["usage"], Usage):
-        kinds = f"{type(held['output']).__name__} and {type(held['usage']).__name__}"
+    output, usage = vars(response)["output"], vars(response)["usage"]
+    kinds = f"{type(output).__name__} and {type(usage).__name__}"
+    if not isinstance(output, list | tuple) or not isinstance(usage, Usage):
         raise ModelBehaviorError(f"the model's answer has {kinds} as output and usage: a list and a Usage are expected")
     if response.status == "failed":
         raise failure_of_code("server_error", "the model's response failed")

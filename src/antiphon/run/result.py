@@ -126,8 +126,11 @@ class RunResultBase:
         return self._kept.preserved(mode)
 
     def to_state(self) -> RunState[Any]:
-        """Return where the run stands, to go on from there. What is decided on it later does not show in this result."""
-        return self._kept.copy()
+        """Return where the run stands, to go on from there. What is decided on it later does not show in this result.
+
+        Raises UserError where the agents were released.
+        """
+        return self._copied(self._kept)
 
     def release_agents(self, *, release_new_items: bool = True) -> None:
         """Hold no agent any more but weakly; with `release_new_items` False those of the items stay. No state after."""
@@ -139,6 +142,11 @@ class RunResultBase:
         state.starting_agent = state.current_agent = cast("Any", None)
         state.used = []
 
+    def _copied(self, state: RunState[Any]) -> RunState[Any]:
+        if self._last is not None:
+            raise UserError("the agents of the result were released, and a state needs them: take it before")
+        return state.copy()
+
     @property
     def _kept(self) -> RunState[Any]:
         if self._state is None:
@@ -147,10 +155,10 @@ class RunResultBase:
 
     def __str__(self) -> str:
         state = self._kept
-        agent = self.last_agent.name
+        agent = state.current_agent if self._last is None else self._last()
         lines = [
             f"{type(self).__name__}:",
-            f"- Last agent: {agent}",
+            f"- Last agent: {'released' if agent is None else agent.name}",
             f"- Final output ({type(state.final_output).__name__}): {state.final_output}",
             f"- {len(state.items)} new item(s)",
             f"- {len(state.model_responses)} raw response(s)",
@@ -181,7 +189,8 @@ class RunResultStreaming(RunResultBase):
         run.report_to(self._put)
         run.unread = lambda: self._reading and bool(self._events)
         self.run_loop_task: asyncio.Task[None] = asyncio.create_task(self._drive())
-        self.run_loop_task.add_done_callback(self._gone)
+        held = weakref.ref(self)
+        self.run_loop_task.add_done_callback(lambda task: _seen(task, held()))
 
     @property
     def is_complete(self) -> bool:
@@ -235,7 +244,7 @@ class RunResultStreaming(RunResultBase):
 
     def to_state(self) -> RunState[Any]:
         """Return where the run stands, as `RunResultBase.to_state`; after a cancel, before the turn that it broke off."""
-        return self._settled_state().copy()
+        return self._copied(self._settled_state())
 
     @property
     def _broken_off(self) -> bool:
@@ -244,7 +253,7 @@ class RunResultStreaming(RunResultBase):
     def _settled_state(self) -> RunState[Any]:
         """Return the state without a turn that was broken off, or that has no answer yet."""
         state = self._kept
-        unfinished = self._run.asking or (self._broken_off and state.answered)
+        unfinished = state.asking or (self._broken_off and state.answered)
         if self._dropped or not unfinished:
             return state
         state = state.copy()
@@ -257,7 +266,7 @@ class RunResultStreaming(RunResultBase):
                 async for event in events:
                     self._put(event)
         except asyncio.CancelledError:
-            if self._broken_off and (self._run.asking or self._kept.answered):
+            if self._broken_off and (self._kept.asking or self._kept.answered):
                 self._kept.drop_turn()
             self._dropped = True
             if not self._cancelled:
@@ -271,11 +280,9 @@ class RunResultStreaming(RunResultBase):
             self._over = True
             self._wake()
 
-    def _gone(self, task: asyncio.Task[None]) -> None:
-        """Note the end of the task, also where it was cancelled before it began. Its error is raised to who reads."""
-        if not task.cancelled():
-            task.exception()  # marks it as seen
-        elif not self._over:
+    def _never_begun(self) -> None:
+        """Note that the task was cancelled before it began to run, so that no reader waits for it."""
+        if not self._over:
             self._error, self._over = _stopped(), True
             self._wake()
 
@@ -318,6 +325,14 @@ class RunResultStreaming(RunResultBase):
 
 def _stopped() -> AgentsException:
     return AgentsException("the task of the run was cancelled; result.cancel() does it without error")
+
+
+def _seen(task: asyncio.Task[None], result: RunResultStreaming | None) -> None:
+    """Mark a task's error as seen: it is raised to who reads, or awaits the task."""
+    if not task.cancelled():
+        task.exception()
+    elif result is not None:
+        result._never_begun()  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
 
 
 class EventReader(AsyncIterator[StreamEvent]):

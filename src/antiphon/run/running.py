@@ -44,7 +44,7 @@ class Run:
     `given`: the input as the caller gave it. `streamed`: whether models are asked for streams. `unread`: whether a
     reader has not seen all events. `shown`: how many items of the turn were handed out as events. `stopping`: no further turn is begun.
     `resumed`: it goes on from a state that was given. `continued`: the turn at hand was begun by an earlier run.
-    `asking`: the turn at hand has no answer yet. `own_models`: the provider of models was made for this run alone.
+    `own_models`: the provider of models was made for this run alone.
     """
 
     state: RunState[Any]
@@ -58,7 +58,6 @@ class Run:
     shown: int = 0
     stopping: bool = False
     continued: bool = False
-    asking: bool = False
     resumed: bool = False
     own_models: bool = False
     tracing: Tracing = OFF

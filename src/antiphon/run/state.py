@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 from antiphon.exceptions import RunErrorDetails, UserError
 from antiphon.models.interface import ModelResponse
+from antiphon.stream.chunk import is_object
 
 from .approvals import Invocation
 from .config import DEFAULT_MAX_TURNS, ReasoningItemIdPolicy
 from .context import RunContextWrapper, TContext
 from .handoffs import OwnedItem
 from .items import InputItem, ItemHelpers, ReasoningItem, RunItem, ToolApprovalItem
+from .reading import is_list
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -65,7 +67,7 @@ class RunState(Generic[TContext]):
     `original_input`: as the next agent reads it. `new_items`: all that came of the turns that are done; `model_items`:
     what of that the model is given. `turn`: the items of the turn at hand, of which `turn_saved` are in the session.
     `pending`: the calls that wait for a decision, if the run is interrupted. `queued`: input that was added, until the
-    next model call.
+    next model call. `asking`: the turn at hand has no answer yet; `answered`: it has, and its calls are not all done.
     """
 
     context: RunContextWrapper[TContext]
@@ -86,6 +88,7 @@ class RunState(Generic[TContext]):
     owned: tuple[OwnedItem, ...] = field(default=(), repr=False)
     rewritten: bool = False
     begun: bool = False
+    asking: bool = False
     answered: bool = False
     ended: bool = False
     final_output: Any = None
@@ -132,10 +135,13 @@ class RunState(Generic[TContext]):
     def add_input(self, input: str | list[Any]) -> None:
         """Queue input of the user for the next model call; it comes after the outputs of the pending calls.
 
-        Raises UserError where the run has its final output.
+        Raises UserError where the run has its final output, and for input that is neither text nor input items.
         """
         if self.ended:
             raise UserError("the run is complete: give new input to a new run, with result.to_input_list()")
+        given: Any = input
+        if not isinstance(given, str) and not (is_list(given) and all(map(is_object, given))):
+            raise UserError(f"the added input is {type(given).__name__}: it is text or a list of input items")
         items = ItemHelpers.input_to_new_input_list(input)
         self.queued.extend(InputItem(self.current_agent, item) for item in items)
 
@@ -206,6 +212,13 @@ class RunState(Generic[TContext]):
         used = [(agent, list(names)) for agent, names in self.used]
         return replace(self, context=wrapper, conversation=replace(self.conversation), used=used, **lists)
 
+    def settled(self) -> RunState[TContext]:
+        """Return a copy to go on from: before the turn at hand, where that has no answer yet."""
+        again = self.copy()
+        if again.asking:
+            again.drop_turn()
+        return again
+
     # --- what the loop does with it ----------------------------------------------------------------------------------
 
     @property
@@ -239,16 +252,17 @@ class RunState(Generic[TContext]):
 
     def start_turn(self) -> None:
         """Begin a turn, with nothing in it."""
-        self.turn, self.turn_saved, self.pending, self.answered = [], 0, [], False
+        self.turn, self.turn_saved, self.pending = [], 0, []
+        self.asking = self.answered = False
 
     def drop_turn(self) -> None:
         """Forget a turn that was broken off before its end: it is not counted, and what the user added waits again."""
         self.current_turn -= 1
         self.conversation.back()
         self.queued[:0] = [item for item in self.turn if isinstance(item, InputItem)]
-        made = self.context._ledger.made  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+        ledger = self.context._ledger  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
         for item in self.turn:
-            made.pop(getattr(item, "call_id", None) or "", None)
+            ledger.forget(getattr(item, "call_id", None) or "")
         self.start_turn()
 
     def used_by(self, agent: Agent[Any]) -> list[str]:
@@ -293,6 +307,8 @@ class RunState(Generic[TContext]):
 
     def _owner(self, item: ToolApprovalItem) -> RunState[Any]:
         """Return the state whose call it is: this one, or one inside an agent tool."""
+        if not isinstance(item, ToolApprovalItem):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
+            raise UserError(f"{type(item).__name__} is no call that waits: give one of get_interruptions()")
         for same in (_is, _alike):
             for owner in self._owners():
                 if any(same(one, item) for one in owner.pending if owner.owns(one)):

@@ -292,12 +292,13 @@ def _read_pending(state: RunState[Any], step: Json, held: Json, graph: AgentGrap
 
 def _read_waiting(data: Json, graph: AgentGraph, ledger: Ledger) -> ToolApprovalItem:
     if "nested_call_id" in data:
-        inner: RunState[Any] | None = ledger.nested.get(data["nested_call_id"])
+        inner: Any = ledger.nested.get(data["nested_call_id"])
         if inner is None or data["nested_index"] >= len(inner.pending):
             raise UserError(
                 f"no call waits in the run state at place {data['nested_index']} of {data['nested_call_id']!r}"
             )
-        return inner.pending[data["nested_index"]]
+        waiting: ToolApprovalItem = inner.pending[data["nested_index"]]
+        return waiting
     item = read_item(data, graph)
     if not isinstance(item, ToolApprovalItem):
         raise UserError(f"a call that waits is a tool_approval_item, and the run state has a {item.type}")

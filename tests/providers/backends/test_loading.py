@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from antiphon import AntiphonError, errors
-from antiphon.backend import Backend, Timeouts, begin, load_backend
+from antiphon.backend import Backend, Timeouts, begin, load_backend, takes_option
 from antiphon_providers.backends import (
     AnyLLMBackend,
     HttpBackend,
@@ -41,6 +41,12 @@ def test_its_options() -> None:
         load_backend("http")
     with pytest.raises(errors.BadInput, match=r"'replay'.*base_url.*it takes recordings, always, delay"):
         load_backend("replay", base_url="http://127.0.0.1:8000")
+
+
+@installed
+@pytest.mark.parametrize(("kind", "option", "taken"), [("http", "timeout", True), ("replay", "timeout", False)])
+def test_what_a_kind_takes(kind: str, option: str, taken: bool) -> None:
+    assert takes_option(kind, option) is taken
 
 
 @installed
