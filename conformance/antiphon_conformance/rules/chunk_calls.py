@@ -180,9 +180,9 @@ def _interleaved(trace: AnswerTrace) -> Iterator[Found]:
                 yield Found(one.at, f"call {one.index} goes on after call {before} began")
             latest[one.choice] = max(before, one.index)
     for (_, index), pieces in trace.calls.items():
-        for before, one in pairwise(pieces):
-            if before.at == one.at:
-                yield Found(one.at, f"one chunk has two fragments of call {index}")
+        for earlier, later in pairwise(pieces):
+            if earlier.at == later.at:
+                yield Found(later.at, f"one chunk has two fragments of call {index}")
 
 
 @rule(
