@@ -25,7 +25,7 @@ from antiphon.models.interface import Model, ModelResponse
 from antiphon.models.usage import Usage
 from antiphon.run import RunConfig, Runner
 from antiphon.run_state import RunState
-from antiphon.testing import ScriptedModel, assistant_message, reasoning_item
+from antiphon.testing import ScriptedModel, assistant_message, function_call, reasoning_item
 from antiphon.tool import function_tool
 
 from .scenarios import World, agent, call, told
@@ -643,3 +643,56 @@ async def test_no_ending_leaves_a_task_or_an_agent() -> None:
     assert [ref for ref in refs if ref() is not None] == []
     assert len(asyncio.all_tasks()) == 1
     assert told_of == []
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("depth", [10_000, 100_000])
+async def test_arguments_that_are_nested_too_deep_are_told_to_the_model(depth: int, streamed: bool) -> None:
+    @function_tool(needs_approval=lambda context, asked, call_id: _no())
+    def look(q: str) -> str:
+        """Look it up."""
+        return q
+
+    deep = '{"q":' + "[" * depth
+    model = ScriptedModel([[function_call("look", deep, call_id="call_1")], [assistant_message("done")]])
+    agent = Agent(name="A", model=model, tools=[look])
+    if streamed:
+        result: Any = Runner.run_streamed(agent, "hi")
+        async for _ in result.stream_events():
+            pass
+    else:
+        result = await Runner.run(agent, "hi")
+    assert result.final_output == "done"
+    assert [item.type for item in result.new_items] == [
+        "tool_call_item",
+        "tool_call_output_item",
+        "message_output_item",
+    ]
+
+
+async def _no() -> bool:
+    return False
+
+
+async def test_a_state_that_has_no_form_in_json_says_so() -> None:
+    holds_itself: list[Any] = []
+    holds_itself.append(holds_itself)
+
+    @function_tool
+    def odd() -> Any:
+        """Return what holds itself."""
+        return holds_itself
+
+    @function_tool(needs_approval=True)
+    def ask() -> str:
+        """Ask."""
+        return "yes"
+
+    calls = [function_call("odd", "{}", call_id="call_1"), function_call("ask", "{}", call_id="call_2")]
+    result = await Runner.run(Agent(name="A", model=ScriptedModel([calls]), tools=[odd, ask]), "hi")
+    try:
+        text = result.to_state().to_string()
+    except UserError as error:
+        assert "cannot be written as JSON" in str(error)
+    else:
+        assert json.loads(text)["$schemaVersion"]

@@ -236,7 +236,7 @@ def _is_cut(tool: FunctionTool, arguments: str) -> bool:
         return False
     try:
         json.loads(arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):  # not whole, or nested too deep to be read
         return True
     return False
 
@@ -293,7 +293,7 @@ def _parsed(context: ToolContext[Any]) -> dict[str, Any]:
     """Return a call's arguments for the question whether it needs approval; {} where they are no object."""
     try:
         read = json.loads(context.tool_arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return read if isinstance(read, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 

@@ -166,10 +166,16 @@ class RunState(Generic[TContext]):
         return state_json(self, context_serializer, strict_context)
 
     def to_string(self, **options: Any) -> str:
-        """Return the state as JSON text; the options are those of `to_json`."""
+        """Return the state as JSON text; the options are those of `to_json`.
+
+        Raises UserError where something in the run has no form in JSON, such as an output that holds itself.
+        """
         import json
 
-        return json.dumps(self.to_json(**options), ensure_ascii=False)
+        try:
+            return json.dumps(self.to_json(**options), ensure_ascii=False)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise UserError(f"the state cannot be written as JSON: {type(error).__name__}: {error}"[:300]) from None
 
     @classmethod
     async def from_json(
