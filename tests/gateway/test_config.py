@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +191,11 @@ async def test_without_a_backend_it_serves_the_replay_backend() -> None:
         models = [one["id"] for one in (await client.get("/v1/models")).json()["data"]]
     assert shape(answer.json())["output"] == [["message", "You said: Hi"]]
     assert {"echo", "replay/reasoning"} <= set(models)
+
+
+@pytest.mark.parametrize("package", ["starlette", "sqlalchemy"])
+def test_without_the_extra_the_import_says_what_to_install(package: str) -> None:
+    code = f"import sys\nsys.modules[{package!r}] = None\nimport antiphon.gateway"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    said = f"ExtraMissing: the gateway needs the package {package}: pip install 'antiphon[gateway]'"
+    assert ran.stderr.rstrip().endswith(said)

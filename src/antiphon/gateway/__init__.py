@@ -9,9 +9,18 @@
 
 from __future__ import annotations
 
-from .app import create_app
-from .config import BackendConfig, GatewayConfig, Limits, PageConfig, RetryConfig, StoreConfig, load_config
-from .gateway import Gateway
+from antiphon.errors import ExtraMissing
+
+try:
+    from .app import create_app
+    from .config import BackendConfig, GatewayConfig, Limits, PageConfig, RetryConfig, StoreConfig, load_config
+    from .gateway import Gateway
+except ModuleNotFoundError as missing:
+    if str(missing.name).partition(".")[0] == "antiphon":
+        raise
+    raise ExtraMissing(
+        f"the gateway needs the package {missing.name}: pip install 'antiphon[gateway]'", extra="gateway"
+    ) from None
 
 __all__ = [
     "BackendConfig",
