@@ -16,10 +16,11 @@ try:
     from .config import BackendConfig, GatewayConfig, Limits, PageConfig, RetryConfig, StoreConfig, load_config
     from .gateway import Gateway
 except ModuleNotFoundError as missing:
-    if str(missing.name).partition(".")[0] == "antiphon":
+    package = str(missing.name).partition(".")[0]
+    if package == "antiphon":
         raise
     raise ExtraMissing(
-        f"the gateway needs the package {missing.name}: pip install 'antiphon[gateway]'", extra="gateway"
+        f"the gateway needs the package {package}: pip install 'antiphon[gateway]'", extra="gateway"
     ) from None
 
 __all__ = [
