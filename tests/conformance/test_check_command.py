@@ -305,6 +305,8 @@ def test_pytest_leads_a_stranger_to_each_bug(stranger: Path) -> None:
     failed = {
         line.rpartition("-")[2][:3] for line in result.stdout.splitlines() if line.startswith("FAILED") and "[" in line
     }
-    assert {line.split()[0] for line in result.stdout.splitlines() if "   MUST   " in line and not line.startswith("FAILED")} == set(BUGS)
+    assert {
+        line.split()[0] for line in result.stdout.splitlines() if "   MUST   " in line and not line.startswith("FAILED")
+    } == set(BUGS)
     assert failed
     assert all(message in result.stdout for message in BUGS.values())
