@@ -48,7 +48,7 @@ def text() -> str:
 
 
 def _section(module: str, title: str) -> str:
-    homes: dict[str, str] = antiphon._HOMES
+    homes = {name: home for home, names in antiphon._NAMES.items() for name in names}
     names = [name for name in antiphon.__all__ if homes[name].startswith(module) and _nearest(homes[name]) == module]
     lines = "".join(f"| `{name}` | {_told(getattr(antiphon, name))} |\n" for name in names)
     return f"\n## {title}\n\n| name | what it is |\n|---|---|\n{lines}"

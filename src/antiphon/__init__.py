@@ -9,8 +9,9 @@ little; `openai` is imported only where openai objects are asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from antiphon.lazily import lazily
 
 if TYPE_CHECKING:
     from .agent import (
@@ -477,8 +478,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     ".tracing": ("set_tracing_disabled",),
 }
-_HOMES = {name: home for home, names in _NAMES.items() for name in names}
-
 __all__ = [
     "Agent",
     "AgentHookContext",
@@ -686,15 +685,4 @@ __all__ = [
     "unfold",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'antiphon' has no attribute {name!r}")
-    value = getattr(import_module(home, __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(__name__, _NAMES)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import doctest
 import json
-import re
 from collections import Counter
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,18 +163,3 @@ def test_the_examples_in_the_docstrings(module: str) -> None:
     result = doctest.testmod(loaded, extraglobs=names)
     assert result.attempted > 0
     assert result.failed == 0
-
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.mark.parametrize("page", ["strategies.md", "shrink.md"])
-def test_the_python_in_the_docs_runs(page: str) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
-    held: dict[str, Any] = {}
-    for block in blocks:
-        exec(block, held)  # the page itself calls the tests that it shows
-    assert len([name for name in held if name.startswith("test_")]) == (2 if page == "strategies.md" else 0)
-    if page == "shrink.md":
-        assert held["shrunk"].smallest
-        assert len(held["shrunk"].stream) == 2

@@ -5,8 +5,9 @@ Names are loaded when first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from antiphon.lazily import lazily
 
 if TYPE_CHECKING:
     from .policy import RequireApproval, ToolFilter, ToolFilterContext, ToolFilterStatic, create_static_tool_filter
@@ -41,8 +42,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     ".tools": ("agent_tools", "function_tools", "to_function_tool"),
 }
-_HOMES = {name: home for home, names in _NAMES.items() for name in names}
-
 __all__ = [
     "MCPServer",
     "MCPServerSse",
@@ -62,11 +61,4 @@ __all__ = [
     "to_function_tool",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home, __name__), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazily(__name__, _NAMES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from antiphon.lazily import lazily
 
 from .session import Session, SessionABC
 from .settings import SessionSettings
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
     from .sqlalchemy_session import SQLAlchemySession
     from .sqlite_session import SQLiteSession
 
-_HOMES = {
-    "CompactionSession": ".compaction",
-    "OpenAIResponsesCompactionSession": ".openai_compaction",
-    "SQLAlchemySession": ".sqlalchemy_session",
-    "SQLiteSession": ".sqlite_session",
+# module -> its public names
+_NAMES: dict[str, tuple[str, ...]] = {
+    ".compaction": ("CompactionSession",),
+    ".openai_compaction": ("OpenAIResponsesCompactionSession",),
+    ".sqlalchemy_session": ("SQLAlchemySession",),
+    ".sqlite_session": ("SQLiteSession",),
 }
 
 __all__ = [
@@ -31,11 +33,4 @@ __all__ = [
     "SessionSettings",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home, __name__), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazily(__name__, _NAMES)

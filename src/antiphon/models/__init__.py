@@ -8,8 +8,9 @@ first used: neither openai nor an SDK is imported before its objects are asked f
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from antiphon.lazily import lazily
 
 if TYPE_CHECKING:
     from .any_llm_responses import AnyLLMResponsesModel
@@ -82,8 +83,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ".settings": ("ModelSettings",),
     ".usage": ("InputTokensDetails", "OutputTokensDetails", "RequestUsage", "Usage"),
 }
-_HOMES = {name: home for home, names in _NAMES.items() for name in names}
-
 __all__ = [
     "AnyLLMModel",
     "AnyLLMProvider",
@@ -127,15 +126,4 @@ __all__ = [
     "set_default_openai_key",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home, __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(__name__, _NAMES)

@@ -8,8 +8,9 @@ events out, a resumed one starts it from a `RunState`. Names are loaded when fir
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from antiphon.lazily import lazily
 
 if TYPE_CHECKING:
     from .config import CallModelData, ModelInputData, RunConfig, ToolErrorFormatterArgs, ToolExecutionConfig
@@ -32,8 +33,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "set_default_agent_runner",
     ),
 }
-_HOMES = {name: home for home, names in _NAMES.items() for name in names}
-
 __all__ = [
     "DEFAULT_MAX_TURNS",
     "AgentRunner",
@@ -47,11 +46,4 @@ __all__ = [
     "set_default_agent_runner",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home, __name__), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazily(__name__, _NAMES)
