@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
-# The count of the Responses API -> where the chat side has it: a path, first number found.
+Path: TypeAlias = tuple[str, str]  # the object in the usage that holds a count ("": the usage itself), and its name
+
+# The count of the Responses API -> where the chat side has it, first number found.
 # Sources: OpenAI's own details; deepseek (prompt_cache_hit_tokens); huggingface-router and Kimi (cached_tokens);
 # cline-gateway and databricks (cache_*_input_tokens); github-copilot (reasoning_tokens at the top).
-INPUT = ("prompt_tokens", "input_tokens")
-OUTPUT = ("completion_tokens", "output_tokens")
-CACHED = (
-    "prompt_tokens_details.cached_tokens",
-    "input_tokens_details.cached_tokens",
-    "prompt_cache_hit_tokens",
-    "cached_tokens",
-    "cache_read_input_tokens",
+INPUT: Sequence[Path] = (("", "prompt_tokens"), ("", "input_tokens"))
+OUTPUT: Sequence[Path] = (("", "completion_tokens"), ("", "output_tokens"))
+TOTAL: Sequence[Path] = (("", "total_tokens"),)
+CACHED: Sequence[Path] = (
+    ("prompt_tokens_details", "cached_tokens"),
+    ("input_tokens_details", "cached_tokens"),
+    ("", "prompt_cache_hit_tokens"),
+    ("", "cached_tokens"),
+    ("", "cache_read_input_tokens"),
 )
-CACHE_WRITE = (
-    "prompt_tokens_details.cache_write_tokens",
-    "prompt_tokens_details.cache_creation_tokens",
-    "input_tokens_details.cache_write_tokens",
-    "cache_creation_input_tokens",
+CACHE_WRITE: Sequence[Path] = (
+    ("prompt_tokens_details", "cache_write_tokens"),
+    ("prompt_tokens_details", "cache_creation_tokens"),
+    ("input_tokens_details", "cache_write_tokens"),
+    ("", "cache_creation_input_tokens"),
 )
-REASONING = (
-    "completion_tokens_details.reasoning_tokens",
-    "output_tokens_details.reasoning_tokens",
-    "reasoning_tokens",
+REASONING: Sequence[Path] = (
+    ("completion_tokens_details", "reasoning_tokens"),
+    ("output_tokens_details", "reasoning_tokens"),
+    ("", "reasoning_tokens"),
 )
 
 
@@ -38,7 +41,7 @@ def responses_usage(usage: Mapping[str, Any]) -> dict[str, Any] | None:
     wrong is computed, and where the given one says that reasoning comes on top of the completion (xAI: total =
     prompt + completion + reasoning) output is completion + reasoning.
     """
-    given_input, given_output, total = _first(usage, INPUT), _first(usage, OUTPUT), _first(usage, ("total_tokens",))
+    given_input, given_output, total = _first(usage, INPUT), _first(usage, OUTPUT), _first(usage, TOTAL)
     if given_input is None and given_output is None and total is None:
         return None
     reasoning = _first(usage, REASONING) or 0
@@ -66,19 +69,16 @@ def _both(given_input: int | None, given_output: int | None, total: int | None) 
     return given_input, given_output
 
 
-def _first(usage: Mapping[str, Any], paths: Iterable[str]) -> int | None:
-    for path in paths:
-        value = _at(usage, path)
+def _first(usage: Mapping[str, Any], paths: Sequence[Path]) -> int | None:
+    for holder, name in paths:
+        held = usage.get(holder) if holder else usage
+        value: Any = held.get(name) if isinstance(held, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if value is None:
+            continue
         count = value if type(value) is int and value >= 0 else _count(value)
         if count is not None:
             return count
     return None
-
-
-def _at(value: Any, path: str) -> Any:
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return value  # pyright: ignore[reportUnknownVariableType]
 
 
 def _count(value: Any) -> int | None:

@@ -30,12 +30,12 @@ class Call:
     name: str = ""
     raw_name: str = ""
     pieces: list[str] = field(default_factory=list[str])  # of the arguments; joined once, when the item closes
-    size: int = 0  # characters in `pieces`
-    said: int = 0  # how many of the pieces were handed out
+    unsaid: list[str] = field(default_factory=list[str])  # the last of them, which were not handed out
     begun: bool = False  # something other than white space came as arguments
     closed: bool = False
     data: dict[str, Any] = field(default_factory=dict[str, Any])  # for provider_data
     scanner: Scanner = field(init=False)
+    _counted: tuple[int, int] = (0, 0)  # how many pieces were counted, and the characters in them
 
     def __post_init__(self) -> None:
         self.scanner = Scanner(self.pieces)
@@ -48,7 +48,16 @@ class Call:
     @property
     def waits(self) -> bool:
         """Whether all it has is a `{}`, which may stand for arguments that are still to come."""
-        return self.kind == "function" and self.said == 0 and self.pieces == ["{}"]
+        return self.kind == "function" and self.unsaid == self.pieces == ["{}"]
+
+    @property
+    def size(self) -> int:
+        """How many characters of arguments came. Each piece is counted once, and only when this is asked."""
+        counted, size = self._counted
+        if counted < len(self.pieces):
+            size += sum(map(len, self.pieces[counted:]))
+            self._counted = len(self.pieces), size
+        return size
 
     def has_whole_input(self) -> bool:
         """Return whether the arguments are complete JSON. A custom tool's input is never known to be complete."""
@@ -82,10 +91,11 @@ class Call:
             if not arguments.strip():
                 return
             self.pieces.clear()
-            self.size = 0
+            self.unsaid.clear()
+            self._counted = (0, 0)
             self.scanner = Scanner(self.pieces)
         self.pieces.append(arguments)
-        self.size += len(arguments)
+        self.unsaid.append(arguments)
         self.begun = self.begun or self.kind == "custom" or not arguments.isspace()
 
     def repeats(self, arguments: str) -> bool:
@@ -144,7 +154,7 @@ class Calls:
     def __init__(self) -> None:
         self.all: list[Call] = []
         self.latest: Call | None = None  # the call touched last
-        self._at: dict[Index, Call] = {}  # index -> the call opened last on it
+        self._at: dict[Index, Call] = {}  # index -> the call touched last on it
         self._by_id: dict[str, list[Call]] = {}  # any id that was given, or made -> the calls that go by it
         self._taken: set[str] = set()  # the call_ids
 
@@ -158,6 +168,7 @@ class Calls:
         call = self._by_table(fragment)
         if call is not None:
             self.latest = call
+            self._at[call.index] = call
         return call, len(self.all) > known
 
     def _by_table(self, fragment: CallDelta) -> Call | None:
@@ -186,8 +197,6 @@ class Calls:
         index = index_of(fragment)
         call = Call(len(self.all), index, fragment.kind)
         self.all.append(call)
-        if index is not None:
-            self._at[index] = call
         return call
 
     def call_by(self, id: object) -> Call | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from math import isfinite
 from typing import Any
 
@@ -19,6 +20,7 @@ UNLIKELY = -9999.0  # OpenAI's word for a token that is too unlikely to count (A
 LISTS = (list, tuple)  # a name, since `list | tuple` is made anew where it stands, which costs as much as its use
 _HOLDERS = frozenset({dict, list, tuple})
 _AS_THEY_ARE = frozenset({int, bool, type(None)})
+_GIVEN = frozenset({*_AS_THEY_ARE, str, float, dict, list})  # types of most values, none of which is left out
 _strictly = msgspec.json.Decoder().decode
 NOT_GIVEN = frozenset({"NotGiven", "Omit"})  # openai's words for a parameter that is left out
 
@@ -49,8 +51,11 @@ def is_object(value: Any) -> bool:
 
 def plain(value: Any) -> Any:
     """Return `value` as plain JSON data: SDK objects become dicts, at any depth."""
-    if type(value) in _AS_THEY_ARE:
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
+    if kind in _AS_THEY_ARE:
         return value
+    if kind is dict:
+        return _plain_entries(value)
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, int):
@@ -61,23 +66,37 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "replace")
-    if is_object(value):
-        return {whole_characters(str(key)): plain(one) for key, one in _said(value).items()}
-    return str(value)
+    names = _names(kind)
+    if names is not None:
+        return _plain_fields(value, names)
+    return _plain_entries(fields(value)) if is_object(value) else str(value)
 
 
-def _said(value: Any) -> Mapping[str, Any]:
-    """Return what an object says, by the names of the API: of a model not the fields that were never given."""
-    model: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
-    known: Any = None if model is dict else getattr(model, "__pydantic_fields__", None)
-    if not isinstance(known, dict):
-        return {key: one for key, one in fields(value).items() if type(one).__name__ not in NOT_GIVEN}
-    given: Any = getattr(value, "__pydantic_fields_set__", ())
+def _plain_entries(held: Mapping[Any, Any]) -> dict[str, Any]:
     return {
-        (known[key].alias or key) if key in known else key: one  # pyright: ignore[reportUnknownMemberType]
-        for key, one in fields(value).items()
+        key if type(key) is str and key.isascii() else whole_characters(str(key)): (
+            one if type(one) in _AS_THEY_ARE else plain(one)
+        )
+        for key, one in held.items()
+        if type(one) in _GIVEN or type(one).__name__ not in NOT_GIVEN
+    }
+
+
+def _plain_fields(model: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a pydantic model says, by the names of the API, but for the fields that were never given."""
+    given: Any = getattr(model, "__pydantic_fields_set__", ())
+    return {
+        names[key] if key in names else whole_characters(key): one if type(one) in _AS_THEY_ARE else plain(one)
+        for key, one in fields(model).items()
         if one is not None or key in given
     }
+
+
+@cache
+def _names(model: type[Any]) -> Mapping[str, str] | None:
+    """Return the fields of a pydantic model with their names in the API, or None for any other class."""
+    known: Any = getattr(model, "__pydantic_fields__", None)
+    return {name: field.alias or name for name, field in known.items()} if isinstance(known, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 def copied(value: Any) -> Any:

@@ -7,27 +7,21 @@ of a stream, by a `Writer` that was prepared when the part opened.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from antiphon.errors import BadInput
 
 from .chunk import copied
-from .deltas import Json
 from .sse import encode_event, escape_separators
 
 EventStyle: TypeAlias = Literal["openai", "dict", "sse"]
 Keep: TypeAlias = Callable[[str], Any]  # is given the text of each delta event
+Writer: TypeAlias = Callable[[str], Any]  # makes one delta event of its text, without log probabilities
 
 _encode = msgspec.json.Encoder().encode
-
-
-class Writer(Protocol):
-    """Makes one delta event from its text, and from the log probabilities of it where the event has room for them."""
-
-    def __call__(self, text: str, logprobs: Sequence[Json] = (), /) -> Any: ...
 
 
 class Emitter(ABC):
@@ -39,19 +33,24 @@ class Emitter(ABC):
         self._events: list[Any] = []
 
     def emit(self, type: str, **fields: Any) -> None:
-        """Make one event. It shares nothing with what is in `fields`."""
+        """Make one event, and keep it until it is taken. It shares nothing with what is in `fields`."""
         self._events.append(self._event(type, self.number, fields))
         self.number += 1
         self._kept += 1
 
+    def make(self, type: str, **fields: Any) -> Any:
+        """Return one event, numbered, as `emit` makes it: hand it out before another is made, or `keep` it."""
+        self.number += 1
+        return self._event(type, self.number - 1, fields)
+
     def keep(self, event: Any) -> None:
-        """Keep an event that a writer made, until it is taken."""
+        """Keep an event that was made, until it is taken."""
         self._events.append(event)
         self._kept += 1
 
     @property
     def flown(self) -> int:
-        """How many events a writer made that were handed out at once: as many chunks needed nothing else."""
+        """How many events were handed out as soon as they were made: as many chunks needed nothing else."""
         return self.number - self._kept
 
     def take(self) -> list[Any]:
@@ -62,10 +61,10 @@ class Emitter(ABC):
 
     @abstractmethod
     def writer(self, type: str, keep: Keep, **fields: Any) -> Writer:
-        """Return a writer of delta events of that type; `fields` are the same in each.
+        """Return a writer of delta events of that type; `fields` are the same in each, and `logprobs` is empty.
 
-        What the writer returns is numbered: hand it out before another event is made, or `keep` it. Called for most
-        chunks, so each emitter does here all it can do before the text is known.
+        What the writer returns is numbered, as from `make`. Called for most chunks, so each emitter does here all it
+        can do before the text is known.
         """
 
     @abstractmethod
@@ -84,13 +83,13 @@ class DictEmitter(Emitter):
         base = {"type": type, "sequence_number": 0, **fields, "delta": ""}
         with_logprobs = "logprobs" in fields
 
-        def write(text: str, logprobs: Sequence[Json] = ()) -> dict[str, Any]:
+        def write(text: str) -> dict[str, Any]:
             keep(text)
             event = base.copy()
             event["sequence_number"] = number = self.number
             event["delta"] = text
             if with_logprobs:
-                event["logprobs"] = copied(logprobs) if logprobs else []
+                event["logprobs"] = []
             self.number = number + 1
             return event
 
@@ -110,12 +109,10 @@ class SSEEmitter(Emitter):
         head = encode_event(type, _encode({"type": type, **fields}))[:-3] + b',"sequence_number":'
         form = head.replace(b"%", b"%%") + b'%d,"delta":%b}\n\n'
 
-        def write(text: str, logprobs: Sequence[Json] = ()) -> bytes:
+        def write(text: str) -> bytes:
             keep(text)
             number = self.number
             self.number = number + 1
-            if logprobs:
-                return self._event(type, number, {**fields, "delta": text, "logprobs": logprobs})
             delta = _encode(text)
             return form % (number, delta if text.isascii() else escape_separators(delta))
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from typing import Any, Literal, TypeAlias
 
@@ -48,7 +48,7 @@ class OpenPart:
     """A text or refusal part of a message."""
 
     def __init__(self, message: OpenMessage, content_index: int, kind: PartKind) -> None:
-        delta, self._done, self._field = PARTS[kind]
+        self._delta, self._done, self._field = PARTS[kind]
         self.kind: PartKind = kind
         self.annotations: list[Json] = []
         self._logprobs: list[Json] = []
@@ -57,7 +57,7 @@ class OpenPart:
         self._emitter = message.emitter
         self._emitter.emit("response.content_part.added", **self._place, part=self._part("", [], []))
         of_text: dict[str, Any] = {"logprobs": []} if kind == "output_text" else {}
-        self.write = self._emitter.writer(delta, self._said.write, **self._place, **of_text)
+        self.write = self._emitter.writer(self._delta, self._said.write, **self._place, **of_text)
 
     @property
     def has_logprobs(self) -> bool:
@@ -71,8 +71,11 @@ class OpenPart:
     def say(self, said: tuple[str, Sequence[Json]]) -> Any:
         """Take a piece of text with its log probabilities, and return its event, which is to be handed out at once."""
         text, logprobs = said
+        if not logprobs:
+            return self.write(text)
         self._logprobs.extend(logprobs)
-        return self.write(text, logprobs)
+        self._said.write(text)
+        return self._emitter.make(self._delta, **self._place, delta=text, logprobs=logprobs)
 
     def annotate(self, annotation: Json) -> None:
         """Take an annotation of the text."""
@@ -205,17 +208,24 @@ class OpenCall(_Open):
         self._write = emitter.writer(self._words.delta, _nowhere, **self.at())
         self._go_on = emitter.writer(self._words.delta, call.pieces.append, **self.at())
 
-    def say(self, arguments: str) -> Any:
-        """Take a bare fragment that nothing waits before, and return its event, which is to be handed out at once.
+    @property
+    def flows(self) -> bool:
+        """Whether some arguments were said, and all that came."""
+        return bool(self.call.pieces) and not self.call.unsaid
 
-        None, and it is not taken, where it may be a repetition of all that the call has.
+    def go_on(self) -> Callable[[str], Any]:
+        """Return what takes bare fragments while the call `flows`, and returns the event of each, to be handed out.
+
+        It returns None, and takes nothing, where a fragment may be a repetition of all that the call has.
         """
-        call = self.call
-        if len(arguments) == call.size:
-            return None
-        call.size += len(arguments)
-        call.said += 1
-        return self._go_on(arguments)
+        call, write, first = self.call, self._go_on, self.call.pieces[0][0]
+
+        def say(arguments: str) -> Any:
+            if arguments[0] == first and len(arguments) == call.size:
+                return None
+            return write(arguments)
+
+        return say
 
     def flush(self) -> None:
         """Say what the call was given and has not said. A lone `{}` waits: more may come instead."""
@@ -223,10 +233,9 @@ class OpenCall(_Open):
             self._say_all()
 
     def _say_all(self) -> None:
-        pieces = self.call.pieces
-        for piece in pieces[self.call.said :]:
+        for piece in self.call.unsaid:
             self.emitter.keep(self._write(piece))
-        self.call.said = len(pieces)
+        self.call.unsaid.clear()
 
     def close(self, status: Status) -> Item:
         if self.call.begun:

@@ -45,8 +45,10 @@ from .halves import Halves
 Warn: TypeAlias = Callable[[str, str], None]
 Fields: TypeAlias = Mapping[str, Any]
 
-# chunk or choice field -> its name in provider_data
-SOURCE_FIELDS = ("id", "system_fingerprint", "service_tier", "provider")
+# Where a chunk says what it is of: all but the model go to provider_data, under the same names.
+SOURCE_FIELDS = ("model", "id", "system_fingerprint", "service_tier", "provider")
+END_FIELDS = ("finish_reason", "native_finish_reason")
+FIRST = (None, 0)  # the index of the choice that is converted
 # tool call fields that must come back on the next turn. Sources: gemini-openai-compat/issue--openmaic-1556
 # (extra_content); LiteLLM (provider_specific_fields, thought_signature).
 CALL_EXTRAS = ("extra_content", "provider_specific_fields", "thought_signature")
@@ -67,7 +69,7 @@ class Normalizer:
         self._quirks = tuple(quirk.start() for quirk in profile.quirks)
         self._reasoning_keys, self._usual = _reasoning_keys(profile.reasoning_fields)
         self._opened = False  # something visible came: what chunks say of their source is known by then
-        self._said: dict[str, Any] = {}
+        self._unsaid: Sequence[str] = SOURCE_FIELDS
         self._tool_calls = False
         self._citations: Any = None
         self._halves = Halves()
@@ -136,16 +138,13 @@ class Normalizer:
 
     def _choice(self, chunk: Fields) -> tuple[Fields, bool]:
         """Return choice 0 (empty where there is none), and whether the chunk had any choice."""
-        choices = [one for one in many(chunk.get("choices")) if is_object(one)]
-        if chunk.get("choices") and not choices:
-            self._warn("choices-unreadable", f"choices is {type(chunk.get('choices')).__name__}, not a list of objects")
-        found: list[Fields] = []
-        for one in choices:
-            held = fields(one)
-            if whole_number(held.get("index")) in (None, 0):
-                found.append(held)
-            else:
-                self._warn("other-choice", "only choice 0 is converted; others are left out")
+        given = chunk.get("choices")
+        choices = [fields(one) for one in many(given) if is_object(one)]
+        if given and not choices:
+            self._warn("choices-unreadable", f"choices is {type(given).__name__}, not a list of objects")
+        found = [choice for choice in choices if whole_number(choice.get("index")) in FIRST]
+        if len(found) < len(choices):
+            self._warn("other-choice", "only choice 0 is converted; others are left out")
         return (found[0] if len(found) == 1 else self._joined(found)), bool(choices)
 
     def _joined(self, choices: list[Fields]) -> Fields:
@@ -171,21 +170,19 @@ class Normalizer:
 
     def _source(self, chunk: Fields, choice: Fields) -> Iterable[SourceDelta]:
         """Yield the facts that are new; a usual chunk's are not looked at, so no chunk in the middle of content is."""
-        ends = {key: plain(choice[key]) for key in ("finish_reason", "native_finish_reason") if choice.get(key)}
+        ends = {key: plain(choice[key]) for key in END_FIELDS if choice.get(key)}
         if self._opened and not ends and not chunk.get("usage"):
             return ()
-        new = {key: value for key in SOURCE_FIELDS if key not in self._said and (value := word(chunk.get(key)))}
+        new = {key: said for key in self._unsaid if (said := word(chunk.get(key)))}
+        if new:
+            self._unsaid = [key for key in self._unsaid if key not in new]
+        named = new.pop("model", "")
         new.update(ends)
-        named = word(chunk.get("model")) if "model" not in self._said else ""
-        if named:
-            self._said["model"] = named
-        self._said.update(new)
         return (SourceDelta(named, new),) if named or new else ()
 
     def _usage(self, chunk: Fields, choice: Fields, any_choice: bool) -> Sequence[UsageDelta]:
         """Return the usage: of the chunk, under `x_groq` (Groq), or in the choice (Moonshot)."""
-        for holder in (chunk, fields(chunk.get("x_groq")), choice):
-            usage = holder.get("usage")
+        for usage in (chunk.get("usage"), _usage_of_groq(chunk), choice.get("usage")):
             if usage is None:
                 continue
             if not is_object(usage):
@@ -203,7 +200,8 @@ class Normalizer:
         if not choice.get("logprobs") and _is_silent(message):
             return ()
         keys = message.keys()
-        pieces = list(self._content(message.get("content")))
+        content = message.get("content")
+        pieces: list[Delta] = [TextDelta(content)] if type(content) is str and content else [*self._content(content)]
         said: list[Delta] = [] if keys.isdisjoint(CALL_FIELDS) else [*self._calls(message)]
         reasoning = [] if keys.isdisjoint(self._reasoning_keys) else self._reasoning(message)
         said.extend(reasoning)
@@ -212,7 +210,8 @@ class Normalizer:
             said.append(RefusalDelta(refusal))
         if reasoning:
             pieces = _without_repeats(pieces, reasoning[0].text)
-        said.extend(self._with_logprobs(pieces, said, fields(choice.get("logprobs"))))
+        logprobs = choice.get("logprobs")
+        said.extend(self._with_logprobs(pieces, said, fields(logprobs)) if logprobs else pieces)
         said = [whole for one in said if (whole := self._halves.mend(one)) is not None]
         self._opened = self._opened or bool(said)
         if not keys.isdisjoint(CITING_FIELDS):
@@ -255,9 +254,6 @@ class Normalizer:
 
     def _with_logprobs(self, pieces: Sequence[Delta], before: Sequence[Delta], logprobs: Fields) -> Iterable[Delta]:
         """Yield `pieces` with the log probabilities of the choice at the text, or apart where there is no text."""
-        if not logprobs:
-            yield from pieces
-            return
         of_content = entries(logprobs.get("content"))
         texts = [piece for piece in pieces if isinstance(piece, TextDelta)]
         for piece in pieces:
@@ -332,6 +328,11 @@ def _is_silent(message: Fields) -> bool:
         if value is not None and value != "" and key != "role":
             return False
     return True
+
+
+def _usage_of_groq(chunk: Fields) -> Any:
+    held = chunk.get("x_groq")
+    return None if held is None else fields(held).get("usage")
 
 
 def _numbered(message: Fields) -> Fields:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, get_args
 
 from openai import BaseModel
@@ -10,7 +9,6 @@ from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import ValidationError
 
 from .chunk import copied
-from .deltas import Json
 from .emit import Emitter, Keep, Writer
 from .exact import Blank, Inexact, maker
 
@@ -32,12 +30,8 @@ class ObjectEmitter(Emitter):
         names = set(base)
         with_logprobs = "logprobs" in fields
 
-        def write(text: str, logprobs: Sequence[Json] = ()) -> Any:
+        def write(text: str) -> Any:
             keep(text)
-            if logprobs:
-                number = self.number
-                self.number = number + 1
-                return self._event(type, number, {**fields, "delta": text, "logprobs": logprobs})
             held = base.copy()
             held["sequence_number"] = number = self.number
             held["delta"] = text

@@ -137,8 +137,8 @@ class Output:
                 return Flow("logprobs", part.say) if part.has_logprobs else Flow("text", part.write)
             case OpenReasoning(write=write) if write is not None:
                 return Flow("reasoning", write)
-            case OpenCall(call=Call(index=int(index)) as call, say=say) if 0 < call.said == len(call.pieces):
-                return Flow("arguments", say, index)
+            case OpenCall(call=Call(index=int(index)), flows=True) as opened:
+                return Flow("arguments", opened.go_on(), index)
             case _:
                 return NOTHING
 

@@ -141,22 +141,31 @@ def _openai_text(delta_type: type[Any]) -> Read:
 def _openai_reasoning(delta_type: type[Any]) -> Read:
     def read(chunk: Any) -> str | None:
         try:
-            delta = _openai_delta(chunk)
+            own, extra = chunk.__dict__, chunk.__pydantic_extra__
+            (choice,) = own["choices"]
+            held, more = choice.__dict__, choice.__pydantic_extra__
+            delta = held["delta"]
             said, others = delta.__dict__, delta.__pydantic_extra__
-            content, refusal = said["content"], said["refusal"]
+            finish, content, refusal = held["finish_reason"], said["content"], said["refusal"]
             if (
-                (content is not None and content != "")
+                (finish is not None and finish != "")
+                or held["index"]
+                or held["logprobs"] is not None
+                or own["usage"] is not None
+                or (content is not None and content != "")
                 or said["tool_calls"]
                 or said["function_call"]
                 or said["audio"]
                 or (refusal is not None and refusal != "")
                 or type(delta) is not delta_type
+                or (extra and _speaks(extra, CHUNK_KEYS))
+                or (more and _speaks(more, CHOICE_KEYS))
             ):
                 return None
             if len(others) != 1:
                 return None if _speaks(others, BESIDE_REASONING) else _reasoning(others)
             text = others.get("reasoning_content") or others.get("reasoning")
-            return text if text and type(text) is str and is_whole(text) else None
+            return text if text and type(text) is str and (text.isascii() or is_whole(text)) else None
         except NOT_USUAL:
             return None
 
@@ -166,51 +175,43 @@ def _openai_reasoning(delta_type: type[Any]) -> Read:
 def _openai_arguments(delta_type: type[Any], index: int | None) -> Read:
     def read(chunk: Any) -> str | None:
         try:
-            delta = _openai_delta(chunk)
+            own, extra = chunk.__dict__, chunk.__pydantic_extra__
+            (choice,) = own["choices"]
+            held, more = choice.__dict__, choice.__pydantic_extra__
+            delta = held["delta"]
             said, others = delta.__dict__, delta.__pydantic_extra__
             (call,) = said["tool_calls"]
-            own = call.__dict__
-            function = own["function"]
-            held = function.__dict__
-            arguments, content, refusal = held["arguments"], said["content"], said["refusal"]
+            of_call = call.__dict__
+            function = of_call["function"]
+            of_function = function.__dict__
+            finish, content, refusal = held["finish_reason"], said["content"], said["refusal"]
+            text, place = of_function["arguments"], of_call["index"]
             if (
-                own["index"] != index
-                or own["index"] is True
-                or own["id"] not in EMPTY
-                or held["name"] not in EMPTY
+                (finish is not None and finish != "")
+                or held["index"]
+                or held["logprobs"] is not None
+                or own["usage"] is not None
+                or place != index
+                or place is True
+                or of_call["id"] not in EMPTY
+                or of_function["name"] not in EMPTY
                 or (content is not None and content != "")
                 or said["function_call"]
                 or said["audio"]
                 or (refusal is not None and refusal != "")
                 or type(delta) is not delta_type
+                or (extra and _speaks(extra, CHUNK_KEYS))
+                or (more and _speaks(more, CHOICE_KEYS))
                 or (others and _speaks(others, BESIDE_CALLS))
                 or call.__pydantic_extra__
                 or function.__pydantic_extra__
             ):
                 return None
-            return arguments if arguments and type(arguments) is str and is_whole(arguments) else None
+            return text if text and type(text) is str and (text.isascii() or is_whole(text)) else None
         except NOT_USUAL:
             return None
 
     return read
-
-
-def _openai_delta(chunk: Any) -> Any:
-    """Return the delta of a chunk that says nothing beside it, else None."""
-    own, extra = chunk.__dict__, chunk.__pydantic_extra__
-    (choice,) = own["choices"]
-    held, more = choice.__dict__, choice.__pydantic_extra__
-    finish = held["finish_reason"]
-    if (
-        (finish is not None and finish != "")
-        or held["index"]
-        or held["logprobs"] is not None
-        or own["usage"] is not None
-        or (extra and _speaks(extra, CHUNK_KEYS))
-        or (more and _speaks(more, CHOICE_KEYS))
-    ):
-        return None
-    return held["delta"]
 
 
 # --- mappings, and chunks of any other SDK -------------------------------------------------------------------------
