@@ -71,11 +71,11 @@ def _both(given_input: int | None, given_output: int | None, total: int | None) 
 
 def _first(usage: Mapping[str, Any], paths: Sequence[Path]) -> int | None:
     for holder, name in paths:
-        held = usage.get(holder) if holder else usage
+        held: Any = usage.get(holder) if holder else usage
         value: Any = held.get(name) if isinstance(held, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         if value is None:
             continue
-        count = value if type(value) is int and value >= 0 else _count(value)
+        count = value if type(value) is int and value >= 0 else _count(value)  # pyright: ignore[reportUnknownArgumentType]
         if count is not None:
             return count
     return None
