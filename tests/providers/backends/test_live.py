@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,22 +13,9 @@ from antiphon import errors, to_response
 from antiphon.backend import begin
 
 from .kinds import KINDS, Made, events_of, made, text_of
-from .loopback import free_port
+from .llamacpp import llamacpp, needs_llamacpp
 
-SERVER = Path(__file__).parents[4] / "shared" / "backends"
-MISSING = [
-    what
-    for what, there in (
-        ("xllamacpp", importlib.util.find_spec("xllamacpp") is not None),
-        ("the scripted model beside the checkout", SERVER.is_dir()),
-    )
-    if not there
-]
-pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(bool(MISSING), reason=f"not there: {', '.join(MISSING)}"),
-    pytest.mark.parametrize("kind", KINDS),
-]
+pytestmark = [pytest.mark.live, needs_llamacpp, pytest.mark.parametrize("kind", KINDS)]
 
 WEATHER = {
     "type": "function",
@@ -68,28 +48,8 @@ ADD = {
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """Run the server while this module's tests run."""
-    port = free_port()
-    command = [sys.executable, str(SERVER / "llamacpp_serve.py"), str(SERVER / "scripted.gguf"), str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_until_up(f"http://127.0.0.1:{port}", process)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait(10)
-
-
-def wait_until_up(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(120):
-        if process.poll() is not None:
-            pytest.skip(f"the server ended with {process.returncode}")
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=2) as answer:
-                if answer.status == 200:
-                    return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.5)
-    pytest.skip("the server did not come up")
+    with llamacpp() as at:
+        yield at
 
 
 def body(one: Made, said: str, **more: Any) -> dict[str, Any]:
