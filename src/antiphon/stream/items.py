@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from io import StringIO
 from typing import Any, Literal, TypeAlias
 
 from .calls import Call
@@ -52,12 +51,12 @@ class OpenPart:
         self.kind: PartKind = kind
         self.annotations: list[Json] = []
         self._logprobs: list[Json] = []
-        self._said = StringIO()
+        self._said: list[str] = []
         self._place = message.at(content_index=content_index)
         self._emitter = message.emitter
         self._emitter.emit("response.content_part.added", **self._place, part=self._part("", [], []))
         of_text: dict[str, Any] = {"logprobs": []} if kind == "output_text" else {}
-        self.write = self._emitter.writer(self._delta, self._said.write, **self._place, **of_text)
+        self.write = self._emitter.writer(self._delta, self._said.append, **self._place, **of_text)
 
     @property
     def has_logprobs(self) -> bool:
@@ -74,7 +73,7 @@ class OpenPart:
         if not logprobs:
             return self.write(text)
         self._logprobs.extend(logprobs)
-        self._said.write(text)
+        self._said.append(text)
         return self._emitter.make(self._delta, **self._place, delta=text, logprobs=logprobs)
 
     def annotate(self, annotation: Json) -> None:
@@ -89,7 +88,7 @@ class OpenPart:
 
     def close(self) -> dict[str, Any]:
         """Say that the part is done, and return it as it stands in the item."""
-        text = self._said.getvalue()
+        text = "".join(self._said)
         of_text = {"logprobs": self._logprobs} if self.kind == "output_text" else {}
         self._emitter.emit(self._done, **self._place, **{self._field: text}, **of_text)
         part = self._part(text, self.annotations, [])
@@ -133,7 +132,7 @@ class OpenReasoning(_Open):
     def __init__(self, emitter: Emitter, output_index: int, item_id: str, form: ReasoningForm) -> None:
         super().__init__(emitter, output_index, item_id)
         self._form = form
-        self._said = StringIO()
+        self._said: list[str] = []
         self._details: list[dict[str, Any]] = []
         self.write: Writer | None = None  # of the part, once it is open
         content: Item = {"content": []} if form.as_content else {}
@@ -147,14 +146,14 @@ class OpenReasoning(_Open):
             return
         if self.write is None:
             self.emitter.emit(self._form.part_added, **self._place(), part={"type": self._form.part, "text": ""})
-            self.write = self.emitter.writer(self._form.delta, self._said.write, **self._place())
+            self.write = self.emitter.writer(self._form.delta, self._said.append, **self._place())
         self.emitter.keep(self.write(text))
 
     def close(self, status: Status) -> Item:
         """Close the item. Reasoning has no status."""
         parts: list[dict[str, Any]] = []
         if self.write is not None:
-            text = self._said.getvalue()
+            text = "".join(self._said)
             parts = [{"type": self._form.part, "text": text}]
             self.emitter.emit(self._form.done, **self._place(), text=text)
             self.emitter.emit(self._form.part_done, **self._place(), part=parts[0])
