@@ -90,13 +90,23 @@ class Call:
         if self.waits:
             if not arguments.strip():
                 return
-            self.pieces.clear()
-            self.unsaid.clear()
-            self._counted = (0, 0)
-            self.scanner = Scanner(self.pieces)
+            self._forget_arguments()
         self.pieces.append(arguments)
         self.unsaid.append(arguments)
         self.begun = self.begun or self.kind == "custom" or not arguments.isspace()
+
+    def begin_anew(self, index: Index, kind: Literal["function", "custom"]) -> None:
+        """Be another call, of which nothing was told yet, in the same place. Only before it is announced."""
+        self.index, self.kind = index, kind
+        self.name = self.raw_name = ""
+        self._forget_arguments()
+
+    def _forget_arguments(self) -> None:
+        self.pieces.clear()
+        self.unsaid.clear()
+        self._counted = (0, 0)
+        self.begun = False
+        self.scanner = Scanner(self.pieces)
 
     def repeats(self, arguments: str) -> bool:
         """Return whether `arguments` says again what a complete call has."""
@@ -193,8 +203,12 @@ class Calls:
         return (IdIs.HERE, here) if here else (IdIs.ELSEWHERE, known[-1])
 
     def open(self, fragment: CallDelta, _: Call | None = None) -> Call:
-        """Return a new call for `fragment`."""
+        """Return a new call for `fragment`: in the place of the `function_call`, where that is not announced yet."""
         index = index_of(fragment)
+        mirrored = None if fragment.legacy else self._at.pop("legacy", None)
+        if mirrored is not None and not mirrored.is_settled:
+            mirrored.begin_anew(index, fragment.kind)  # `function_call` is no call where there are `tool_calls`
+            return mirrored
         call = Call(len(self.all), index, fragment.kind)
         self.all.append(call)
         return call

@@ -17,6 +17,8 @@ import msgspec
 from .deltas import Json
 
 UNLIKELY = -9999.0  # OpenAI's word for a token that is too unlikely to count (API reference, `logprobs`)
+_MOST_DIGITS = 20  # of a number in a string
+_MOST_BITS = 10_000  # of a number that is written
 LISTS = (list, tuple)  # a name, since `list | tuple` is made anew where it stands, which costs as much as its use
 _HOLDERS = frozenset({dict, list, tuple})
 _AS_THEY_ARE = frozenset({int, bool, type(None)})
@@ -130,6 +132,8 @@ def text_of(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return ""
     if isinstance(value, int | float):
+        if not _is_writable(value):
+            raise Unreadable("a number of thousands of digits cannot be written")
         return json.dumps(value)
     if isinstance(value, LISTS):
         return "".join(text_of(one) for one in value)  # pyright: ignore[reportUnknownVariableType]
@@ -141,7 +145,14 @@ def word(value: Any) -> str:
     """Return a name, an id or a word: a string as it is, a number as its digits, else nothing."""
     if isinstance(value, str):
         return whole_characters(value)
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    if isinstance(value, int | float) and not isinstance(value, bool) and _is_writable(value):
+        return str(value)
+    return ""
+
+
+def _is_writable(number: float) -> bool:
+    """Return whether a number can be written: Python writes no integer of more than some thousand digits."""
+    return isinstance(number, float) or number.bit_length() < _MOST_BITS
 
 
 def is_whole(text: str) -> bool:
@@ -165,10 +176,14 @@ def whole_number(value: Any) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
-        return int(value) if value.strip().isdecimal() else None
+        return _in_digits(value.strip())
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     return value if isinstance(value, int) else None
+
+
+def _in_digits(text: str) -> int | None:
+    return int(text) if len(text) <= _MOST_DIGITS and text.removeprefix("-").isdecimal() else None
 
 
 def arguments_of(value: Any) -> str:
@@ -204,12 +219,19 @@ def _token(held: Mapping[str, Any]) -> dict[str, Any]:
     if type(token) is not str or not token.isascii():
         token = whole_characters(token if isinstance(token, str) else text_of(token))
     if type(logprob) is not float or not isfinite(logprob):
-        logprob = float(logprob) if isinstance(logprob, int | float) and isfinite(logprob) else UNLIKELY
+        logprob = _log_probability(logprob)
     return {
         "token": token,
         "logprob": logprob,
         "bytes": _octets(held.get("bytes")) or list(token.encode("utf-8", "replace")),
     }
+
+
+def _log_probability(value: Any) -> float:
+    try:
+        return float(value) if isinstance(value, int | float) and isfinite(value) else UNLIKELY
+    except OverflowError:  # an integer beyond what a float holds
+        return UNLIKELY
 
 
 def _octets(value: Any) -> list[int]:

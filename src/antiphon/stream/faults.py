@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from .chunk import fields, is_object, plain, text_of, whole_characters, whole_number, word
+from .chunk import fields, is_object, many, plain, text_of, whole_characters, whole_number, word
 
 
 class Fault(NamedTuple):
@@ -66,7 +66,24 @@ def error_in(chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> Fault | Non
     found = chunk.get("error") or choice.get("error")
     if found:
         return fault_of(found)
-    return fault_of(chunk) if chunk.get("object") == "error" and not chunk.get("choices") else None
+    if chunk.get("choices") or choice:
+        return None
+    if chunk.get("object") == "error":
+        return fault_of(chunk)
+    return None if "choices" in chunk or chunk.get("usage") else _bare_error(chunk)
+
+
+def _bare_error(held: Mapping[str, Any]) -> Fault | None:
+    """Return the error that an object reports which is no chunk, or None.
+
+    Sources: FastAPI and the servers made with it (`detail`), Cloudflare's API (`errors`), gateways that answer with
+    their own status object (`message` beside a code).
+    """
+    errors = many(held.get("errors"))
+    if errors:
+        return fault_of(errors[0])
+    told = isinstance(held.get("message"), str) and any(held.get(key) for key in (*STATUS, "type"))
+    return fault_of(held) if held.get("detail") or told else None
 
 
 def fault_of(error: Any) -> Fault:

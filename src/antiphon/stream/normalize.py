@@ -120,7 +120,7 @@ class Normalizer:
             deltas.extend(self._message(message, choice))
         if chunk.get("citations"):
             deltas.extend(self._annotations(chunk))
-        reason = word(choice.get("finish_reason")).strip().lower()
+        reason = word(choice.get("finish_reason") or "").strip().lower()
         if reason:
             deltas.append(FinishDelta(reason))
         deltas.extend(self._usage(chunk, choice, any_choice))

@@ -9,6 +9,7 @@ that the standard would lose or garble:
   own (the standard would join them to text that is no JSON). A stream in which that was seen once is read line by line;
 - other `data:` lines of one message are joined by a line feed; where the joined text is no JSON and one of the lines
   alone is an object, each line is a message;
+- a byte order mark is dropped wherever a line begins with one: parts of a stream were put together;
 - a line that begins with `{`, or as a list of objects does, is data, and so is every line after it that has no field: JSON lines, and a JSON
   body sent under the wrong content type, come through. A whole object is a message at once.
 
@@ -32,6 +33,7 @@ _DATA = b"data: "
 _LF, _CR = 10, 13  # `10 in data` is a memchr; `b"\n" in data` costs three times as much on Python 3.11
 _SILENT_FIELDS = (b"", b"id", b"retry")  # b"": a comment
 
+_BOMS = re.compile(rb"(\xef\xbb\xbf)+")
 _BARE = re.compile(rb"\{|\[[ \t]*(\{|$)|\[DONE\]")  # how a line begins that is data without `data:`
 
 Format: TypeAlias = Literal["sse", "jsonl", "json"]
@@ -191,6 +193,9 @@ class SSEDecoder:
             self._event = value.removeprefix(b" ").decode("utf-8", "replace")
         elif field == b"data":
             self._take(b"")
+        elif marks := _BOMS.match(line):  # of a part that was put behind another
+            self._lines -= 1
+            self._line(line[marks.end() :])
         elif self._bare and field not in _SILENT_FIELDS and line.strip():
             self._take(line)
 
