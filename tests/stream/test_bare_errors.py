@@ -28,6 +28,7 @@ ERRORS = {
     ),
     "message and type": Case({"type": "overloaded_error", "message": "busy"}, "server_error", "busy"),
     "message and status": Case({"message": "no such model", "status_code": 404}, "invalid_prompt", "no such model"),
+    "x_groq": Case({"choices": [], "x_groq": {"id": "r", "error": "over capacity"}}, "server_error", "over capacity"),
 }
 # What is no error either: it says nothing.
 SILENT: dict[str, dict[str, Any]] = {

@@ -61,9 +61,10 @@ def error_in(chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> Fault | Non
     """Return the error that a chunk reports, or None: beside its choices, in its choice, or as the whole object.
 
     Sources: recordings groq/pydantic-ai--test-groq-test-tool-use-failed-error-streaming (bare object),
-    openrouter/pydantic-ai--test-openrouter-test-openrouter-stream-error (beside choices).
+    openrouter/pydantic-ai--test-openrouter-test-openrouter-stream-error (beside choices); groq's Python package, type
+    `XGroq` (why a stream was stopped early).
     """
-    found = chunk.get("error") or choice.get("error")
+    found = chunk.get("error") or choice.get("error") or fields(chunk.get("x_groq")).get("error")
     if found:
         return fault_of(found)
     if chunk.get("choices") or choice:
