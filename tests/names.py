@@ -36,6 +36,7 @@ TITLES = {
     ".agent_output": "Structured output",
     ".memory": "Sessions",
     ".tracing": "Spans",
+    ".logger": "Logs",
     ".exceptions": "Errors of a run",
     ".errors": "Errors",
 }

@@ -2,6 +2,7 @@
 
 from .run.agent import (
     Agent,
+    AgentBase,
     DynamicPromptFunction,
     GenerateDynamicPromptData,
     MCPConfig,
@@ -14,6 +15,7 @@ from .run.agent_tool import AgentToolStreamEvent
 
 __all__ = [
     "Agent",
+    "AgentBase",
     "AgentToolStreamEvent",
     "DynamicPromptFunction",
     "GenerateDynamicPromptData",

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from typing import Literal, Protocol, TypeAlias
 
 from .errors import BadInput
 
 Prefix: TypeAlias = Literal["resp_", "msg_", "rs_", "fc_", "ctc_", "call_"]
+
+
+# In hex, how random ids begin after their prefix. A server that keeps what it said knows ids of its own alone, so a
+# history must show which ids no server ever gave, also after it was stored as JSON by a client that knows no more of it.
+MARK = b"anti".hex()
+FAKE = "__fake_id__"  # what openai-agents 0.24 gives each item of a chat backend
+_MADE = re.compile(rf"[a-z]+_(?:{MARK}[0-9a-f]{{40}}|[0-9]{{1,9}})")
+
+
+def is_made(item_id: object) -> bool:
+    """Return whether an id was made here, or by another converter of chat answers: no server knows it."""
+    return isinstance(item_id, str) and (item_id == FAKE or _MADE.fullmatch(item_id) is not None)
 
 
 class Ids(Protocol):
@@ -20,10 +33,10 @@ class Ids(Protocol):
 
 
 class RandomIds:
-    """Ids that are unique over responses, processes and machines: 24 random bytes in hex, as long as OpenAI's."""
+    """Ids that are unique over responses, processes and machines: 20 random bytes in hex, marked; as long as OpenAI's."""
 
     def make(self, prefix: Prefix) -> str:
-        return prefix + os.urandom(24).hex()
+        return prefix + MARK + os.urandom(20).hex()
 
 
 class CountedIds:

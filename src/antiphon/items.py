@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from .models.interface import ModelResponse
 from .run.items import (
     CompactionItem,
     HandoffCallItem,
@@ -14,7 +15,6 @@ from .run.items import (
     MCPApprovalResponseItem,
     MCPListToolsItem,
     MessageOutputItem,
-    ModelResponse,
     ReasoningItem,
     RunItem,
     RunItemBase,

@@ -18,18 +18,22 @@ from .run.hosted_tools import (
     ToolSearchTool,
     WebSearchTool,
 )
+from .run.local_calls import LocalToolCustomDataContext
 from .run.local_tools import (
     ApplyPatchTool,
     ComputerTool,
     ComputerToolSafetyCheckData,
+    CustomDataExtractor,
     CustomTool,
     LocalShellCommandRequest,
+    LocalShellExecutor,
     LocalShellTool,
     ShellActionRequest,
     ShellCallData,
     ShellCallOutcome,
     ShellCommandOutput,
     ShellCommandRequest,
+    ShellExecutor,
     ShellResult,
     ShellTool,
 )
@@ -74,14 +78,28 @@ Tool: TypeAlias = (
     | ProgrammaticToolCallingTool
 )
 
+# the three kinds of local tools that keep data beside an output give and take the same
+ApplyPatchToolCustomDataContext: TypeAlias = LocalToolCustomDataContext
+ApplyPatchToolCustomDataExtractor: TypeAlias = CustomDataExtractor
+ComputerToolCustomDataContext: TypeAlias = LocalToolCustomDataContext
+ComputerToolCustomDataExtractor: TypeAlias = CustomDataExtractor
+CustomToolCustomDataContext: TypeAlias = LocalToolCustomDataContext
+CustomToolCustomDataExtractor: TypeAlias = CustomDataExtractor
+
 __all__ = [
     "DEFAULT_APPROVAL_REJECTION_MESSAGE",
     "ApplyPatchTool",
+    "ApplyPatchToolCustomDataContext",
+    "ApplyPatchToolCustomDataExtractor",
     "CodeInterpreterTool",
     "ComputerProvider",
     "ComputerTool",
+    "ComputerToolCustomDataContext",
+    "ComputerToolCustomDataExtractor",
     "ComputerToolSafetyCheckData",
     "CustomTool",
+    "CustomToolCustomDataContext",
+    "CustomToolCustomDataExtractor",
     "FileSearchTool",
     "FunctionTool",
     "FunctionToolCustomDataContext",
@@ -90,6 +108,7 @@ __all__ = [
     "HostedMCPTool",
     "ImageGenerationTool",
     "LocalShellCommandRequest",
+    "LocalShellExecutor",
     "LocalShellTool",
     "MCPToolApprovalFunction",
     "MCPToolApprovalFunctionResult",
@@ -100,6 +119,7 @@ __all__ = [
     "ShellCallOutcome",
     "ShellCommandOutput",
     "ShellCommandRequest",
+    "ShellExecutor",
     "ShellResult",
     "ShellTool",
     "Tool",

@@ -85,7 +85,7 @@ def _count(value: Any) -> int | None:
     """Return `value` as a count, or None where it is none: null, a negative number, a word."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, str) and value.strip().isdecimal():
+    if isinstance(value, str) and len(value) < 20 and value.strip().isdecimal():
         return int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -12,7 +12,7 @@ from antiphon.run import RunConfig, Runner, ToolExecutionConfig
 from antiphon.run_context import RunContextWrapper
 from antiphon.run_state import RunState
 from antiphon.testing import assistant_message, function_call
-from antiphon.tool import ApplyPatchTool, CustomTool, ShellTool
+from antiphon.tool import ApplyPatchTool, CustomTool, FunctionTool, ShellTool
 from antiphon.tool_guardrails import ToolGuardrailFunctionOutput, tool_input_guardrail
 
 from .scenarios import World, agent, call, told
@@ -431,3 +431,34 @@ async def test_needs_approval_of_other_kinds_sees_what_is_asked() -> None:
     for raw, *_ in OTHERS:
         await Runner.run(agent("A", [raw()], tools=other_tools([], needs_approval=needs)), "go")
     assert (asked[0].commands, asked[1].path, asked[2]) == (["ls"], "a.txt", "select 1")
+
+
+# arguments -> what the function that decides is asked, whether the call waits, what runs
+UNJUDGED: list[tuple[str, list[Any], bool, list[str]]] = [
+    ('{"text": "x"}', [{"text": "x"}], False, ['{"text": "x"}']),
+    ("", [{}], False, [""]),
+    ("[1]", [], True, []),
+    ('"x"', [], True, []),
+    ("null", [], True, []),
+    ('{"text": "x', [], False, []),
+]
+
+
+@pytest.mark.parametrize(("arguments", "asked", "waits", "runs"), UNJUDGED, ids=[one[0] for one in UNJUDGED])
+async def test_arguments_that_nobody_can_judge(arguments: str, asked: list[Any], waits: bool, runs: list[str]) -> None:
+    """A tool that reads its arguments itself is not run on what the function that decides was not shown."""
+    seen: list[Any] = []
+    done: list[str] = []
+
+    async def needs(ctx: Any, wanted: dict[str, Any], call_id: str) -> bool:
+        seen.append(wanted)
+        return False
+
+    async def invoke(ctx: Any, given: str) -> str:
+        done.append(given)
+        return "done"
+
+    tool = FunctionTool("raw", "", {"type": "object"}, invoke, strict_json_schema=False, needs_approval=needs)
+    said = function_call("raw", arguments, call_id="c1")
+    result = await Runner.run(agent("A", [said], [assistant_message("end")], tools=[tool]), "go")
+    assert (seen, bool(result.interruptions), done) == (asked, waits, runs)

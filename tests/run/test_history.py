@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antiphon.handoffs import (
@@ -184,6 +184,7 @@ OTHER = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(MESSAGE | OTHER, min_size=1, max_size=5))
 def test_any_transcript_comes_back(transcript: list[dict[str, Any]]) -> None:
     seen: list[list[Any]] = []
@@ -196,6 +197,7 @@ def test_any_transcript_comes_back(transcript: list[dict[str, Any]]) -> None:
     assert seen == [transcript]
 
 
+@settings(deadline=None)
 @given(st.lists(MESSAGE | OTHER, min_size=1, max_size=4))
 def test_folding_what_is_folded_changes_nothing(transcript: list[dict[str, Any]]) -> None:
     once = default_handoff_history_mapper(transcript)

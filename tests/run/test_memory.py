@@ -435,6 +435,7 @@ def test_where_a_history_is_cut(history: list[Any], keep: int, place: int) -> No
 ENTRY = st.sampled_from([user("q"), said("a"), THOUGHT]) | st.builds(call, st.sampled_from("123"))
 
 
+@settings(deadline=None)
 @given(st.lists(ENTRY | st.builds(output, st.sampled_from("123")), max_size=14), st.integers(0, 8))
 def test_no_cut_parts_a_pair(entries: list[dict[str, Any]], keep: int) -> None:
     known, history = set[str](), list[Any]()

@@ -313,7 +313,7 @@ async def test_mcp_approvals_by_hand(verdict: bool) -> None:
 MISSING = [
     (computer_call(action=CLICK), "without a computer tool"),
     ({"type": "shell_call", "call_id": "c", "action": {"commands": ["x"]}}, "without a shell tool"),
-    ({"type": "apply_patch_call", "call_id": "c", "operation": {}}, "without a apply_patch tool"),
+    ({"type": "apply_patch_call", "call_id": "c", "operation": {}}, "without an apply_patch tool"),
     ({"type": "custom_tool_call", "call_id": "c", "name": "sql", "input": ""}, "Tool sql not found in agent A"),
     (REQUEST, "MCP server label docs not found"),
 ]

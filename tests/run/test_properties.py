@@ -1,8 +1,9 @@
-"""Whatever agents do in their turns, a run is the same plain, streamed, and paused at any of its calls."""
+"""Whatever agents do in their turns, a run is the same plain, streamed, paused at any of its calls, and broken off."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antiphon.agent import Agent
+from antiphon.models import Model, ModelResponse
 from antiphon.run import Runner
 from antiphon.run_state import RunState
 from antiphon.stream_events import RunItemStreamEvent
@@ -27,7 +29,7 @@ class Script:
 
     turns: tuple[tuple[str, ...], ...]
 
-    def build(self, world: World) -> Agent[Any]:
+    def build(self, world: World, model: Callable[[list[Any]], Model] = ScriptedModel) -> Agent[Any]:
         """Return the first of two agents who hand over to each other."""
         a, b = Agent("A"), Agent("B")
         steps: dict[str, list[Any]] = {"A": [], "B": []}
@@ -39,7 +41,7 @@ class Script:
         steps[current].append([assistant_message("done")])
         free, gated = world.tool("free", free=True), world.tool("gated")
         for one, to in ((a, b), (b, a)):
-            one.model, one.tools, one.handoffs = ScriptedModel(steps[one.name]), [free, gated], [to]
+            one.model, one.tools, one.handoffs = model(steps[one.name]), [free, gated], [to]
         return a
 
     @staticmethod
@@ -98,6 +100,74 @@ async def _same(script: Script, data: st.DataObject) -> None:
     assert (current.final_output, sorted(paused.done)) == (plain.final_output, sorted(world.done))
     assert paused_session.items == current.to_input_list()
     _each_call_has_its_output(paused_session.items)
+
+
+class Remembering(Model):
+    """Says the first of its steps that is not in what it is given: also where a run goes on after it was broken off."""
+
+    def __init__(self, steps: list[list[Any]]) -> None:
+        self.steps = steps
+
+    async def get_response(self, instructions: Any, given: Any, *asked: Any, **more: Any) -> ModelResponse:
+        return await self._next(given).get_response(instructions, given, *asked, **more)
+
+    async def stream_response(self, instructions: Any, given: Any, *asked: Any, **more: Any) -> AsyncIterator[Any]:
+        async for event in self._next(given).stream_response(instructions, given, *asked, **more):
+            await asyncio.sleep(0)
+            yield event
+
+    def _next(self, given: list[Any]) -> ScriptedModel:
+        said = {item.get("call_id") or item.get("id") for item in given}
+        left = (step for step in self.steps if (getattr(step[0], "call_id", None) or step[0].id) not in said)
+        return ScriptedModel([next(left)])
+
+
+ENDS = st.lists(
+    st.tuples(st.sampled_from(["after_turn", "immediate", "aclose", "none"]), st.integers(0, 30), st.booleans()),
+    max_size=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SCRIPTS, ENDS, st.booleans())
+def test_a_run_that_is_broken_off_goes_on(script: Script, ends: list[tuple[str, int, bool]], gated: bool) -> None:
+    asyncio.run(_broken_off(script, ends, gated))
+
+
+async def _broken_off(script: Script, ends: list[tuple[str, int, bool]], gated: bool) -> None:
+    straight = World()
+    plain = await Runner.run(script.build(straight), "go")
+    world, session = World(gated=gated), ListSession()
+    agent = script.build(world, Remembering)
+    state: Any = "go"
+    for how, place, through_json in [*ends, *[("none", 0, True)] * 20]:
+        result = Runner.run_streamed(agent, state, session=session)
+        await _read_until(result, how, place)
+        state = result.to_state()
+        if state.ended:
+            break
+        state = await RunState.from_string(agent, state.to_string()) if through_json else state
+        for item in state.get_interruptions():
+            state.approve(item)
+    assert sorted(told(item) for item in state.items) == sorted(told(item) for item in plain.new_items)
+    assert (state.final_output, state.current_turn) == (plain.final_output, len(plain.raw_responses))
+    assert set(world.done) == set(straight.done)
+    if not {how for how, *_ in ends} & {"immediate", "aclose"}:  # no turn was broken off
+        assert sorted(world.done) == sorted(straight.done)
+    assert session.items == result.to_input_list()
+    _each_call_has_its_output(session.items)
+
+
+async def _read_until(result: Any, how: str, place: int) -> None:
+    events = result.stream_events()
+    number = 0
+    async for _ in events:
+        if number == place and how == "aclose":
+            await events.aclose()
+        elif number == place and how != "none":
+            result.cancel(how)
+        number += 1
+    await asyncio.wait([result.run_loop_task])
 
 
 def _each_call_has_its_output(items: list[Any]) -> None:

@@ -150,7 +150,7 @@ def hooks_of(base: Any, name: str, seen: list[str]) -> Any:
 
         return hook
 
-    return type("Noted", (base,), {event: noted(event) for event in vars(base) if event.startswith("on_")})()
+    return type("Noted", (base,), {event: noted(event) for event in dir(base) if event.startswith("on_")})()
 
 
 @WAYS
@@ -177,6 +177,19 @@ async def test_order_of_hooks(run: Any) -> None:
         *("run.llm_start", "B.llm_start", "B.llm_end", "run.llm_end"),
         *("run.agent_end", "B.end"),
     ]
+
+
+@WAYS
+async def test_an_agents_start_knows_the_input(run: Any) -> None:
+    seen: list[Any] = []
+
+    class Hooks(RunHooks[Any, Any]):
+        async def on_agent_start(self, context: Any, agent: Any) -> None:
+            seen.append((agent.name, context.turn_input))
+
+    a = agent("A", [call("transfer_to_b")], handoffs=[agent("B", [assistant_message("done")])])
+    await run(a, "go", hooks=Hooks())
+    assert seen == [("A", [{"role": "user", "content": "go"}]), ("B", [{"role": "user", "content": "go"}])]
 
 
 async def test_wrong_hooks() -> None:
@@ -224,6 +237,24 @@ async def test_no_tool_starts_after_a_trip(run: Any) -> None:
         await run(a, "go", session=session)
     assert world.done == []
     assert session.items == [{"role": "user", "content": "go"}]
+
+
+@WAYS
+@pytest.mark.parametrize("ticks", range(4))
+async def test_no_tool_starts_where_a_guardrail_says_so_at_once(run: Any, ticks: int) -> None:
+    """The model does not wait at all, and the guardrail hardly does."""
+    world = World()
+
+    @input_guardrail
+    async def guard(ctx: Any, a: Any, said: Any) -> GuardrailFunctionOutput:
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        return GuardrailFunctionOutput(None, True)
+
+    a = agent("A", [call("look", text="x")], tools=[world.tool("look")], input_guardrails=[guard])
+    with pytest.raises(InputGuardrailTripwireTriggered):
+        await run(a, "go")
+    assert world.done == []
 
 
 @WAYS
@@ -523,19 +554,41 @@ async def test_what_has_no_pair_is_not_given_to_the_model(run: Any) -> None:
     assert a.model.last_call.input == [{"role": "assistant", "content": "hi"}, {"role": "user", "content": "go"}]
 
 
-async def test_the_callers_function_joins_history_and_input() -> None:
-    session = ListSession([{"role": "user", "content": "old"}, {"role": "user", "content": "older"}])
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
 
-    async def newest(history: list[Any], new: list[Any]) -> list[Any]:
-        return [*history[-1:], *new]
+
+def a_copy(item: dict[str, Any]) -> dict[str, Any]:
+    return dict(item)
+
+
+# what the caller's function makes of history and input -> what of it is new
+JOINED: list[tuple[str, Any, list[str]]] = [
+    ("the newest of the history", lambda old, new: [*old[-1:], *new], ["go"]),
+    ("nothing of the history", lambda old, new: new, ["go"]),
+    ("nothing at all", lambda old, new: [], []),
+    ("more than there was", lambda old, new: [user("first"), *old, *new, user("last")], ["first", "go", "last"]),
+    ("copies", lambda old, new: [*map(a_copy, old), *map(a_copy, new)], ["go"]),
+    ("the history twice", lambda old, new: [*old, *old, *new], ["go"]),
+]
+
+
+@WAYS
+@pytest.mark.parametrize("old", [["old", "older"], ["older", "go"]], ids=["other", "said before"])
+@pytest.mark.parametrize(("name", "join", "saved"), JOINED, ids=[one[0] for one in JOINED])
+async def test_the_callers_function_joins_history_and_input(
+    run: Any, name: str, join: Any, saved: list[str], old: list[str]
+) -> None:
+    """What is new is saved, also where the same was said before."""
+    session = ListSession([user(text) for text in old])
+
+    async def joining(history: list[Any], new: list[Any]) -> list[Any]:
+        return join(history, new)
 
     a = agent("A", [assistant_message("done")])
-    await Runner.run(
-        a, [{"role": "user", "content": "go"}], session=session, run_config=RunConfig(session_input_callback=newest)
-    )
-    assert [item["content"] for item in a.model.last_call.input] == ["older", "go"]
-    assert [item["content"] for item in session.items[:3]] == ["old", "older", "go"]
-    assert len(session.items) == 4
+    await run(a, [user("go")], session=session, run_config=RunConfig(session_input_callback=joining))
+    assert a.model.last_call.input == join([user(text) for text in old], [user("go")])
+    assert [item["content"] for item in session.items[:-1]] == [*old, *saved]
 
 
 async def test_the_limit_of_the_run_counts_more() -> None:

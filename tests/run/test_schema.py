@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
@@ -519,6 +519,7 @@ def _objects(schema: Any) -> list[Any]:
     return [schema] * (schema.get("type") == "object") + _objects(inner) + _objects(parts)
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(KEYS, st.recursive(LEAF, _larger, max_leaves=8), max_size=3),
     st.recursive(LEAF, _larger, max_leaves=3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -122,6 +123,29 @@ async def test_a_run_goes_on_without_a_reader() -> None:
     assert result.is_complete
     assert result.final_output == "done"
     assert (await read(result))[-1] == "message_output_created"
+
+
+async def test_what_is_not_held_is_gone_at_once() -> None:
+    """Nothing of a run waits for the collector, also where tools have reported and others have run inside."""
+
+    @function_tool
+    async def slowly(ctx: ToolContext[Any]) -> str:
+        ctx.report("half")
+        return "x"
+
+    inner = agent("Inner", [call("slowly")], [assistant_message("inner")], tools=[slowly])
+    steps = [call("slowly")], [call("ask", input="?")], [assistant_message("done")]
+    result = Runner.run_streamed(agent("A", *steps, tools=[slowly, inner.as_tool("ask", "")]), "go")
+    await read(result)
+    await asyncio.sleep(0)
+    refs = [weakref.ref(result), weakref.ref(result.context_wrapper)]
+    gc.collect()
+    gc.disable()
+    try:
+        del result
+        assert [ref() for ref in refs] == [None, None]
+    finally:
+        gc.enable()
 
 
 async def test_resumed_order() -> None:

@@ -45,6 +45,21 @@ def answer(*output: Any, **more: Any) -> ModelResponse:
     return ModelResponse(list(output), usage, "resp_1", **more)
 
 
+def test_what_a_run_is_found_by(spans: InMemorySpanExporter) -> None:
+    metadata = {"user": "u_1", "try": 2, "beta": True, "tags": ["a", "b"], "nothing": None}
+    with Tracing.start().workflow("Help desk", None, "trace_1", metadata):
+        pass
+    [(name, _, attributes)] = told(spans)
+    assert name == "invoke_workflow Help desk"
+    assert {key: value for key, value in attributes.items() if key.startswith("antiphon.")} == {
+        "antiphon.trace_id": "trace_1",
+        "antiphon.trace_metadata.user": "u_1",
+        "antiphon.trace_metadata.try": 2,
+        "antiphon.trace_metadata.beta": True,
+        "antiphon.trace_metadata.tags": '["a", "b"]',
+    }
+
+
 def one_of_each(tracing: Tracing) -> None:
     with tracing.workflow("Help desk", "group_1") as run, run.inside.agent("Triage", "sorts") as agent:
         settings = ModelSettings(temperature=0.5, max_tokens=9)

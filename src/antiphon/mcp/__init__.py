@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING
 from antiphon.lazily import lazily
 
 if TYPE_CHECKING:
-    from .policy import RequireApproval, ToolFilter, ToolFilterContext, ToolFilterStatic, create_static_tool_filter
-    from .server import MCPServer, MCPToolMetaContext
+    from .policy import (
+        LocalMCPApprovalCallable,
+        RequireApproval,
+        ToolFilter,
+        ToolFilterCallable,
+        ToolFilterContext,
+        ToolFilterStatic,
+        create_static_tool_filter,
+    )
+    from .server import MCPServer, MCPToolMetaContext, MCPToolMetaResolver
     from .servers import (
         MCPServerSse,
         MCPServerSseParams,
@@ -25,13 +33,15 @@ if TYPE_CHECKING:
 # module -> its public names
 _NAMES: dict[str, tuple[str, ...]] = {
     ".policy": (
+        "LocalMCPApprovalCallable",
         "RequireApproval",
         "ToolFilter",
+        "ToolFilterCallable",
         "ToolFilterContext",
         "ToolFilterStatic",
         "create_static_tool_filter",
     ),
-    ".server": ("MCPServer", "MCPToolMetaContext"),
+    ".server": ("MCPServer", "MCPToolMetaContext", "MCPToolMetaResolver"),
     ".servers": (
         "MCPServerSse",
         "MCPServerSseParams",
@@ -43,6 +53,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ".tools": ("agent_tools", "function_tools", "to_function_tool"),
 }
 __all__ = [
+    "LocalMCPApprovalCallable",
     "MCPServer",
     "MCPServerSse",
     "MCPServerSseParams",
@@ -51,8 +62,10 @@ __all__ = [
     "MCPServerStreamableHttp",
     "MCPServerStreamableHttpParams",
     "MCPToolMetaContext",
+    "MCPToolMetaResolver",
     "RequireApproval",
     "ToolFilter",
+    "ToolFilterCallable",
     "ToolFilterContext",
     "ToolFilterStatic",
     "agent_tools",

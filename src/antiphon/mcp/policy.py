@@ -45,12 +45,13 @@ class RequireApprovalLists(TypedDict, total=False):
 
 
 Word: TypeAlias = Literal["always", "never"]
-ToolFilter: TypeAlias = ToolFilterStatic | Callable[[ToolFilterContext, Any], MaybeAwaitable[bool]] | None
-ApprovalFunction: TypeAlias = Callable[["RunContextWrapper[Any]", Any, Any], MaybeAwaitable[bool]]
+ToolFilterCallable: TypeAlias = Callable[[ToolFilterContext, Any], MaybeAwaitable[bool]]
+ToolFilter: TypeAlias = ToolFilterStatic | ToolFilterCallable | None
+LocalMCPApprovalCallable: TypeAlias = Callable[["RunContextWrapper[Any]", Any, Any], MaybeAwaitable[bool]]
 RequireApproval: TypeAlias = (
-    Word | bool | RequireApprovalLists | Mapping[str, Word] | Mapping[str, bool] | ApprovalFunction | None
+    Word | bool | RequireApprovalLists | Mapping[str, Word] | Mapping[str, bool] | LocalMCPApprovalCallable | None
 )
-Policy: TypeAlias = bool | dict[str, bool] | ApprovalFunction
+Policy: TypeAlias = bool | dict[str, bool] | LocalMCPApprovalCallable
 
 WORDS: dict[Any, bool] = {"always": True, "never": False, True: True, False: False}
 

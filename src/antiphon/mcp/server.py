@@ -52,7 +52,7 @@ class MCPToolMetaContext:
     arguments: Json | None
 
 
-MetaResolver: TypeAlias = Callable[[MCPToolMetaContext], MaybeAwaitable[Json | None]]
+MCPToolMetaResolver: TypeAlias = Callable[[MCPToolMetaContext], MaybeAwaitable[Json | None]]
 
 
 class MCPServer(ABC):
@@ -68,7 +68,7 @@ class MCPServer(ABC):
         use_structured_content: bool = False,
         require_approval: RequireApproval = None,
         failure_error_function: ToolErrorFunction | Literal["inherit"] | None = "inherit",
-        tool_meta_resolver: MetaResolver | None = None,
+        tool_meta_resolver: MCPToolMetaResolver | None = None,
         *,
         tool_input_guardrails: list[ToolInputGuardrail[Any]] | None = None,
         tool_output_guardrails: list[ToolOutputGuardrail[Any]] | None = None,
@@ -124,7 +124,7 @@ class Policies(TypedDict, total=False):
     use_structured_content: bool
     require_approval: RequireApproval
     failure_error_function: ToolErrorFunction | Literal["inherit"] | None
-    tool_meta_resolver: MetaResolver | None
+    tool_meta_resolver: MCPToolMetaResolver | None
     tool_input_guardrails: list[ToolInputGuardrail[Any]] | None
     tool_output_guardrails: list[ToolOutputGuardrail[Any]] | None
 

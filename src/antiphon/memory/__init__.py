@@ -10,6 +10,8 @@ from .session import Session, SessionABC
 from .settings import SessionSettings
 
 if TYPE_CHECKING:
+    from antiphon.run.config import SessionInputCallback
+
     from .compaction import CompactionSession
     from .openai_compaction import OpenAIResponsesCompactionSession
     from .sqlalchemy_session import SQLAlchemySession
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 # module -> its public names
 _NAMES: dict[str, tuple[str, ...]] = {
+    "antiphon.run.config": ("SessionInputCallback",),
     ".compaction": ("CompactionSession",),
     ".openai_compaction": ("OpenAIResponsesCompactionSession",),
     ".sqlalchemy_session": ("SQLAlchemySession",),
@@ -30,6 +33,7 @@ __all__ = [
     "SQLiteSession",
     "Session",
     "SessionABC",
+    "SessionInputCallback",
     "SessionSettings",
 ]
 

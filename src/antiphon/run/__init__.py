@@ -13,35 +13,59 @@ from typing import TYPE_CHECKING
 from antiphon.lazily import lazily
 
 if TYPE_CHECKING:
-    from .config import CallModelData, ModelInputData, RunConfig, ToolErrorFormatterArgs, ToolExecutionConfig
-    from .runner import (
+    from .config import (
         DEFAULT_MAX_TURNS,
-        AgentRunner,
-        Runner,
-        get_default_agent_runner,
-        set_default_agent_runner,
+        CallModelData,
+        CallModelInputFilter,
+        ModelInputData,
+        ReasoningItemIdPolicy,
+        RunConfig,
+        ToolErrorFormatter,
+        ToolErrorFormatterArgs,
+        ToolExecutionConfig,
+        ToolNameCollisionPolicy,
+        ToolNotFoundBehavior,
     )
+    from .context import RunContextWrapper
+    from .runner import AgentRunner, Runner, RunOptions, get_default_agent_runner, set_default_agent_runner
+    from .state import RunState
 
 # module -> its public names
 _NAMES: dict[str, tuple[str, ...]] = {
-    ".config": ("CallModelData", "ModelInputData", "RunConfig", "ToolErrorFormatterArgs", "ToolExecutionConfig"),
-    ".runner": (
+    ".config": (
         "DEFAULT_MAX_TURNS",
-        "AgentRunner",
-        "Runner",
-        "get_default_agent_runner",
-        "set_default_agent_runner",
+        "CallModelData",
+        "CallModelInputFilter",
+        "ModelInputData",
+        "ReasoningItemIdPolicy",
+        "RunConfig",
+        "ToolErrorFormatter",
+        "ToolErrorFormatterArgs",
+        "ToolExecutionConfig",
+        "ToolNameCollisionPolicy",
+        "ToolNotFoundBehavior",
     ),
+    ".context": ("RunContextWrapper",),
+    ".runner": ("AgentRunner", "RunOptions", "Runner", "get_default_agent_runner", "set_default_agent_runner"),
+    ".state": ("RunState",),
 }
 __all__ = [
     "DEFAULT_MAX_TURNS",
     "AgentRunner",
     "CallModelData",
+    "CallModelInputFilter",
     "ModelInputData",
+    "ReasoningItemIdPolicy",
     "RunConfig",
+    "RunContextWrapper",
+    "RunOptions",
+    "RunState",
     "Runner",
+    "ToolErrorFormatter",
     "ToolErrorFormatterArgs",
     "ToolExecutionConfig",
+    "ToolNameCollisionPolicy",
+    "ToolNotFoundBehavior",
     "get_default_agent_runner",
     "set_default_agent_runner",
 ]

@@ -70,52 +70,64 @@ Instructions: TypeAlias = "str | Callable[[RunContextWrapper[Any], Agent[Any]], 
 ToolUseBehavior: TypeAlias = Literal["run_llm_again", "stop_on_first_tool"] | StopAtTools | ToolsToFinalOutputFunction
 
 
-def _is_output_type(value: Any) -> bool:
-    return isinstance(value, type | AgentOutputSchemaBase) or get_origin(value) is not None
-
-
-def _is_behavior(value: Any) -> bool:
-    return value in ("run_llm_again", "stop_on_first_tool") or isinstance(value, Mapping) or callable(value)
-
-
-# field -> what it may be, in words, and whether a value is that; None is allowed where the words say so
+BEHAVIORS = ("run_llm_again", "stop_on_first_tool")
+LISTS = ("tools", "mcp_servers", "handoffs", "input_guardrails", "output_guardrails")
+# field -> what it may be, in words, and whether a value that is not None is that; None is where the words say so
 FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a string", lambda value: isinstance(value, str)),
-    "handoff_description": ("a string or None", lambda value: value is None or isinstance(value, str)),
-    "tools": ("a list", lambda value: isinstance(value, list)),
-    "mcp_servers": ("a list", lambda value: isinstance(value, list)),
+    "handoff_description": ("a string or None", lambda value: isinstance(value, str)),
+    **dict.fromkeys(LISTS, ("a list", lambda value: isinstance(value, list))),
     "mcp_config": ("a dict", lambda value: isinstance(value, dict)),
-    "instructions": (
-        "a string, callable, or None",
-        lambda value: value is None or isinstance(value, str) or callable(value),
-    ),
+    "instructions": ("a string, callable, or None", lambda value: isinstance(value, str) or callable(value)),
     "prompt": (
         "a Prompt, DynamicPromptFunction, or None",
-        lambda value: value is None or callable(value) or isinstance(value, Mapping),
+        lambda value: isinstance(value, Mapping) or callable(value),
     ),
-    "handoffs": ("a list", lambda value: isinstance(value, list)),
-    "model": ("a string, Model, or None", lambda value: value is None or isinstance(value, str | Model)),
-    "model_settings": (
-        "a ModelSettings instance or a dict",
-        lambda value: isinstance(value, ModelSettings | Mapping),
-    ),
-    "input_guardrails": ("a list", lambda value: isinstance(value, list)),
-    "output_guardrails": ("a list", lambda value: isinstance(value, list)),
+    "model": ("a string, Model, or None", lambda value: isinstance(value, str | Model)),
+    "model_settings": ("a ModelSettings instance or a dict", lambda value: isinstance(value, ModelSettings | Mapping)),
     "output_type": (
         "a type, AgentOutputSchemaBase, or None",
-        lambda value: value is None or _is_output_type(value),
+        lambda value: isinstance(value, type | AgentOutputSchemaBase) or get_origin(value) is not None,
     ),
-    "hooks": ("an AgentHooks instance or None", lambda value: value is None or isinstance(value, AgentHooksBase)),
+    "hooks": ("an AgentHooks instance or None", lambda value: isinstance(value, AgentHooksBase)),
     "tool_use_behavior": (
         "'run_llm_again', 'stop_on_first_tool', StopAtTools dict, or callable",
-        lambda value: _is_behavior(value),
+        lambda value: value in BEHAVIORS or isinstance(value, Mapping) or callable(value),
     ),
     "reset_tool_choice": ("a boolean", lambda value: isinstance(value, bool)),
 }
 
 
 @dataclass(eq=False)
-class Agent(Generic[TContext]):
+class AgentBase(Generic[TContext]):
+    """What has a name and tools: what hooks, filters and guardrails may ask of any agent."""
+
+    name: str
+    handoff_description: str | None = None
+    tools: list[Any] = field(default_factory=list[Any])
+    mcp_servers: list[Any] = field(default_factory=list[Any])
+    mcp_config: MCPConfig = field(default_factory=lambda: MCPConfig())
+
+    async def get_mcp_tools(self, run_context: RunContextWrapper[TContext]) -> list[Any]:
+        """Return the tools of the agent's MCP servers, as function tools."""
+        if not self.mcp_servers:
+            return []
+        from antiphon.mcp import agent_tools
+
+        made: list[Any] = await agent_tools(self, run_context)
+        return made
+
+    async def get_all_tools(self, run_context: RunContextWrapper[TContext]) -> list[Any]:
+        """Return the tools that the model is offered: those of MCP servers and the agent's own that are enabled."""
+        offered = await self.get_mcp_tools(run_context)
+        for tool in tuple(self.tools):
+            if not isinstance(tool, FunctionTool) or await is_on(tool.is_enabled, run_context, self):
+                offered.append(tool)
+        return offered
+
+
+@dataclass(eq=False)
+class Agent(AgentBase[TContext]):
     """A model with instructions, tools, handoffs and guardrails.
 
     `model`: a name, a `Model`, or None for the default one. `output_type`: what the final output is parsed as; text
@@ -124,11 +136,6 @@ class Agent(Generic[TContext]):
     used in many runs at once. Raises TypeError for a field of another type.
     """
 
-    name: str
-    handoff_description: str | None = None
-    tools: list[Any] = field(default_factory=list[Any])
-    mcp_servers: list[Any] = field(default_factory=list[Any])
-    mcp_config: MCPConfig = field(default_factory=lambda: MCPConfig())
     instructions: Instructions = None
     prompt: Prompt | DynamicPromptFunction | None = None
     handoffs: list[Any] = field(default_factory=list[Any])
@@ -144,7 +151,7 @@ class Agent(Generic[TContext]):
     def __post_init__(self) -> None:
         for name, (words, fits) in FIELDS.items():
             value = getattr(self, name)
-            if not fits(value):
+            if not (words.endswith("or None") if value is None else fits(value)):
                 raise TypeError(f"Agent {name} must be {words}, got {type(value).__name__}")
         self.model_settings = ModelSettings.of(self.model_settings)
 
@@ -225,23 +232,6 @@ class Agent(Generic[TContext]):
         if "id" not in held:
             raise TypeError(f"the prompt of agent {self.name} is {type(made).__name__}: it is a mapping with an id")
         return {name: held.get(name) for name in ("id", "version", "variables")}
-
-    async def get_mcp_tools(self, run_context: RunContextWrapper[TContext]) -> list[Any]:
-        """Return the tools of the agent's MCP servers, as function tools."""
-        if not self.mcp_servers:
-            return []
-        from antiphon.mcp import agent_tools
-
-        made: list[Any] = await agent_tools(self, run_context)
-        return made
-
-    async def get_all_tools(self, run_context: RunContextWrapper[TContext]) -> list[Any]:
-        """Return the tools that the model is offered: those of MCP servers and the agent's own that are enabled."""
-        offered = await self.get_mcp_tools(run_context)
-        for tool in tuple(self.tools):
-            if not isinstance(tool, FunctionTool) or await is_on(tool.is_enabled, run_context, self):
-                offered.append(tool)
-        return offered
 
 
 def is_agent(value: object) -> TypeGuard[Agent[Any]]:

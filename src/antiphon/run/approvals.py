@@ -6,7 +6,7 @@ A decision is bound to the exact invocation (kind, name, arguments, id): another
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Any, TypeAlias
 
@@ -28,11 +28,11 @@ ASKED = ("arguments", "input", "action", "actions", "operation", "server_label")
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One exact call. `tool`: the qualified name. `digest`: of its kind, name and arguments."""
+    """One exact call. `tool`: the qualified name. `asked`: its kind, name and arguments."""
 
     call_id: str
     tool: str
-    digest: str
+    asked: list[Any]
 
     @classmethod
     def of(cls, call: Any, nameless: str | None = None) -> Invocation:
@@ -45,8 +45,12 @@ class Invocation:
         space = held.get("server_label") or held.get("namespace")
         tool = qualified(own or nameless or NAMELESS.get(str(held.get("type")), ""), space)
         asked = [held.get("type"), own, space, *(held.get(name) for name in ASKED)]
-        text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
-        return cls(str(held.get("call_id") or held.get("id") or ""), tool, sha256(text.encode()).hexdigest())
+        return cls(str(held.get("call_id") or held.get("id") or ""), tool, asked)
+
+    @property
+    def digest(self) -> str:
+        """Return what stands for all that is asked."""
+        return sha256(json.dumps(self.asked, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def qualified(name: str, namespace: Any) -> str:
@@ -58,13 +62,16 @@ def qualified(name: str, namespace: Any) -> str:
 class Decision:
     """What was decided about one tool: for all its calls (True), or for the calls with these ids.
 
-    `messages`: what the model is told of a rejected call; `message`: of any rejected call of the tool.
+    `rejection_messages`: what the model is told of a rejected call; `sticky_rejection_message`: of any other of the tool.
     """
 
     approved: bool | list[str] = field(default_factory=list[str])
     rejected: bool | list[str] = field(default_factory=list[str])
-    messages: dict[str, str] = field(default_factory=dict[str, str])
-    message: str | None = None
+    rejection_messages: dict[str, str] = field(default_factory=dict[str, str])
+    sticky_rejection_message: str | None = None
+
+    def __post_init__(self) -> None:
+        self.approved, self.rejected = self.approved or [], self.rejected or []
 
     def status(self, call_id: str) -> bool | None:
         """Return True for approved, False for rejected, None for undecided. A call's own decision comes first."""
@@ -85,51 +92,39 @@ class Decision:
             self.rejected = True if always else _with(self.rejected, call_id)
             self.approved = [] if always and self.approved is True else self.approved
         if message is not None and not verdict:
-            self.messages[call_id] = message
-            self.message = message if always else self.message
+            self.rejection_messages[call_id] = message
+            self.sticky_rejection_message = message if always else self.sticky_rejection_message
 
     def message_for(self, call_id: str) -> str | None:
         """Return what the reviewer said of a rejected call."""
-        return self.messages.get(call_id, self.message if self.rejected is True else None)
+        return self.rejection_messages.get(call_id, self.sticky_rejection_message if self.rejected is True else None)
 
     def always(self) -> Decision | None:
         """Return what of this holds for all calls of the tool; None where nothing does."""
         if self.approved is not True and self.rejected is not True:
             return None
-        return Decision(self.approved is True or [], self.rejected is True or [], message=self.message)
+        return Decision(
+            self.approved is True, self.rejected is True, sticky_rejection_message=self.sticky_rejection_message
+        )
+
+    def copy(self) -> Decision:
+        """Return one of its own."""
+        approved, rejected = _own(self.approved), _own(self.rejected)
+        return Decision(approved, rejected, dict(self.rejection_messages), self.sticky_rejection_message)
 
     def _forget(self, call_id: str) -> None:
         for ids in (self.approved, self.rejected):
             if isinstance(ids, list) and call_id in ids:
                 ids.remove(call_id)
-        self.messages.pop(call_id, None)
-
-    def to_json(self) -> Json:
-        """Return it as JSON data."""
-        return {
-            "approved": self.approved,
-            "rejected": self.rejected,
-            "rejection_messages": dict(self.messages),
-            "sticky_rejection_message": self.message,
-        }
-
-    @classmethod
-    def of_json(cls, data: Json) -> Decision:
-        """Return what `to_json` gave."""
-        return cls(
-            _copied(data.get("approved") or []),
-            _copied(data.get("rejected") or []),
-            dict(data.get("rejection_messages") or {}),
-            data.get("sticky_rejection_message"),
-        )
+        self.rejection_messages.pop(call_id, None)
 
 
 @dataclass
 class Made:
-    """A call that was seen. `completed`: its output is there."""
+    """A call that was seen: the digest of its invocation, and its tool. `completed`: its output is there."""
 
-    digest: str
-    tool: str
+    fingerprint: str
+    tool_name: str
     completed: bool = False
 
 
@@ -137,14 +132,14 @@ class Made:
 class Ledger:
     """The decisions by tool, and the invocations by call id.
 
-    `nested`: where the unfinished runs inside agent tools stand, by the call id of the tool. `standing`: what was decided for all
-    calls inside the runs of an agent tool, by its name.
+    `agent_tool_approvals`: what was decided for all calls inside the runs of an agent tool, by its name. `nested`:
+    where the unfinished runs inside agent tools stand, by the call id of the tool.
     """
 
-    decisions: dict[str, Decision] = field(default_factory=dict[str, Decision])
-    made: dict[str, Made] = field(default_factory=dict[str, Made])
+    approvals: dict[str, Decision] = field(default_factory=dict[str, Decision])
+    tool_invocations: dict[str, Made] = field(default_factory=dict[str, Made])
+    agent_tool_approvals: dict[str, dict[str, Decision]] = field(default_factory=dict[str, dict[str, Decision]])
     nested: dict[str, Any] = field(default_factory=dict[str, Any])
-    standing: dict[str, dict[str, Decision]] = field(default_factory=dict[str, dict[str, Decision]])
 
     def decide(
         self, call: Any, verdict: bool, *, always: bool, message: str | None = None, nameless: str | None = None
@@ -152,7 +147,7 @@ class Ledger:
         """Take a decision about a call. Raises ModelBehaviorError where its id is another call's."""
         one = Invocation.of(call, nameless)
         self.register(call)
-        self.decisions.setdefault(one.tool, Decision()).decide(one.call_id, verdict, always=always, message=message)
+        self.approvals.setdefault(one.tool, Decision()).decide(one.call_id, verdict, always=always, message=message)
 
     def register(self, call: Any) -> Made:
         """Return the record of a call, a new one for a new id.
@@ -160,87 +155,69 @@ class Ledger:
         Raises ModelBehaviorError where the id is taken by another invocation.
         """
         one = Invocation.of(call)
-        made = self.made.setdefault(one.call_id, Made(one.digest, one.tool))
-        if made.digest != one.digest:
+        digest = one.digest
+        made = self.tool_invocations.setdefault(one.call_id, Made(digest, one.tool))
+        if made.fingerprint != digest:
             raise ModelBehaviorError(
-                f"the call id {one.call_id!r} of tool {one.tool!r} was that of another call of tool {made.tool!r}: "
-                "each call has an id of its own, and what was approved or run is bound to it"
+                f"the call id {one.call_id!r} of tool {one.tool!r} was that of another call of tool "
+                f"{made.tool_name!r}: each call has an id of its own, and what was approved or run is bound to it"
             )
         return made
 
     def complete(self, call_id: str) -> None:
         """Note that a call has its output: a run inside it, if there was one, waits no more."""
         self.nested.pop(call_id, None)
-        if call_id in self.made:
-            self.made[call_id].completed = True
+        if call_id in self.tool_invocations:
+            self.tool_invocations[call_id].completed = True
 
     def forget(self, call_id: str) -> None:
         """Forget a call of a turn that was broken off, and the run inside it: its id may become another call's."""
         self.nested.pop(call_id, None)
-        self.made.pop(call_id, None)
+        self.tool_invocations.pop(call_id, None)
 
     def status(self, tool: str, call_id: str) -> bool | None:
         """Return True for approved, False for rejected, None for undecided."""
-        decision = self.decisions.get(tool)
+        decision = self.approvals.get(tool)
         return None if decision is None else decision.status(call_id)
 
     def message(self, tool: str, call_id: str) -> str | None:
         """Return what the reviewer said of a rejected call."""
-        decision = self.decisions.get(tool)
+        decision = self.approvals.get(tool)
         return None if decision is None else decision.message_for(call_id)
 
     def inner(self, tool: str) -> Ledger:
         """Return the ledger of a new run inside an agent tool: with what was decided for all its calls."""
-        return Ledger(_decisions({name: one.to_json() for name, one in self.standing.get(tool, {}).items()}))
+        return Ledger(_copies(self.agent_tool_approvals.get(tool, {})))
 
     def keep(self, tool: str, inner: Ledger) -> None:
         """Keep what was decided for all calls inside an agent tool."""
-        always = {name: one.always() for name, one in inner.decisions.items() if one.always() is not None}
-        self.standing.setdefault(tool, {}).update({name: one for name, one in always.items() if one is not None})
+        always = {name: one.always() for name, one in inner.approvals.items()}
+        kept = self.agent_tool_approvals.setdefault(tool, {})
+        kept.update({name: one for name, one in always.items() if one is not None})
 
     def copy(self) -> Ledger:
         """Return a ledger of its own: later decisions in the one are not in the other."""
-        again = Ledger.of_json(self.to_json())
-        again.nested = {call_id: state.settled() for call_id, state in self.nested.items()}
-        return again
-
-    def to_json(self) -> Json:
-        """Return decisions and invocations as JSON data."""
-        return {
-            "approvals": {tool: one.to_json() for tool, one in self.decisions.items()},
-            "tool_invocations": {
-                call_id: {"fingerprint": one.digest, "tool_name": one.tool, "completed": one.completed}
-                for call_id, one in self.made.items()
-            },
-            "agent_tool_approvals": {
-                tool: {name: one.to_json() for name, one in decisions.items()}
-                for tool, decisions in self.standing.items()
-            },
-        }
-
-    @classmethod
-    def of_json(cls, data: Json) -> Ledger:
-        """Return what `to_json` gave."""
-        approvals: Json = data.get("approvals", {})
-        made: Json = data.get("tool_invocations", {})
-        standing: Json = data.get("agent_tool_approvals", {})
-        return cls(
-            _decisions(approvals),
-            {
-                call_id: Made(str(one["fingerprint"]), str(one["tool_name"]), bool(one["completed"]))
-                for call_id, one in made.items()
-            },
-            standing={tool: _decisions(decisions) for tool, decisions in standing.items()},
+        return Ledger(
+            _copies(self.approvals),
+            {call_id: replace(one) for call_id, one in self.tool_invocations.items()},
+            {tool: _copies(decisions) for tool, decisions in self.agent_tool_approvals.items()},
+            {call_id: state.settled() for call_id, state in self.nested.items()},
         )
 
+    def to_json(self) -> Json:
+        """Return decisions and invocations as JSON data; the runs inside are left out."""
+        data = asdict(replace(self, nested={}))
+        del data["nested"]
+        return data
 
-def _decisions(data: Json) -> dict[str, Decision]:
-    return {tool: Decision.of_json(one) for tool, one in data.items()}
+
+def _copies(decisions: dict[str, Decision]) -> dict[str, Decision]:
+    return {tool: one.copy() for tool, one in decisions.items()}
+
+
+def _own(ids: bool | list[str]) -> bool | list[str]:
+    return list(ids) if isinstance(ids, list) else ids
 
 
 def _with(ids: bool | list[str], call_id: str) -> bool | list[str]:
     return [*ids, call_id] if isinstance(ids, list) else ids
-
-
-def _copied(ids: bool | list[str]) -> bool | list[str]:
-    return list(ids) if isinstance(ids, list) else ids

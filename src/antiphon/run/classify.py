@@ -121,12 +121,12 @@ BROUGHT: dict[str, tuple[str, str]] = {
     "function_call_output": ("", "output"),
     "custom_tool_call_output": ("", "output"),
 }
-# type of a call -> the tools that can answer it, the first that the agent has, and what it is called in errors
-LOCAL: dict[str, tuple[tuple[type[Any], ...], str]] = {
-    "computer_call": ((ComputerTool,), "computer action"),
-    "local_shell_call": ((LocalShellTool, ShellTool), "local shell call"),
-    "shell_call": ((ShellTool,), "shell call"),
-    "apply_patch_call": ((ApplyPatchTool,), "apply_patch call"),
+# type of a call -> the tools that can answer it, the first that the agent has, and what both are called in errors
+LOCAL: dict[str, tuple[tuple[type[Any], ...], str, str]] = {
+    "computer_call": ((ComputerTool,), "computer action", "a computer tool"),
+    "local_shell_call": ((LocalShellTool, ShellTool), "local shell call", "a local shell tool"),
+    "shell_call": ((ShellTool,), "shell call", "a shell tool"),
+    "apply_patch_call": ((ApplyPatchTool,), "apply_patch call", "an apply_patch tool"),
 }
 
 
@@ -265,10 +265,10 @@ def _take_custom(answer: Answer, call: Any, offered: Offered) -> None:
 
 
 def _take_local(answer: Answer, call: Any, kind: str, offered: Offered) -> None:
-    kinds, words = LOCAL[kind]
+    kinds, words, needed = LOCAL[kind]
     tool = offered.first(*kinds)
     if tool is None:
-        raise ModelBehaviorError(f"Model produced {words} without a {words.rsplit(' ', 1)[0]} tool.")
+        raise ModelBehaviorError(f"Model produced {words} without {needed}.")
     if isinstance(tool, ShellTool | ApplyPatchTool):
         _check_caller(call, tool.allowed_callers, tool.name)
     hosted = isinstance(tool, ShellTool) and (tool.environment or {}).get("type") != "local"

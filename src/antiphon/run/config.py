@@ -57,6 +57,7 @@ class ToolErrorFormatterArgs(Generic[TContext]):
 
 
 CallModelInputFilter: TypeAlias = Callable[[CallModelData[Any]], MaybeAwaitable[ModelInputData]]
+SessionInputCallback: TypeAlias = Callable[[list[Any], list[Any]], MaybeAwaitable[list[Any]]]
 ToolErrorFormatter: TypeAlias = Callable[[ToolErrorFormatterArgs[Any]], MaybeAwaitable[str | None]]
 
 
@@ -88,7 +89,8 @@ class RunConfig:
     `nest_handoff_history` and `handoff_history_mapper` hold where a handoff says nothing itself.
     `call_model_input_filter` sees and may change what each model call is given. `on_incomplete`: whether an answer
     that was cut off is raised, or what came of it returned. `check_events`: the events of each model call are held to
-    the rules of the suite that is installed. `sandbox` is not supported.
+    the rules of the suite that is installed. `workflow_name`, `group_id`, `trace_id` and `trace_metadata` are told by the
+    run's span; `tracing` says nothing. `sandbox` is not supported.
     """
 
     model: str | Model | None = None
@@ -106,7 +108,7 @@ class RunConfig:
     trace_id: str | None = None
     group_id: str | None = None
     trace_metadata: dict[str, Any] | None = None
-    session_input_callback: Any = None
+    session_input_callback: SessionInputCallback | None = None
     call_model_input_filter: CallModelInputFilter | None = None
     tool_error_formatter: ToolErrorFormatter | None = None
     session_settings: Any = None

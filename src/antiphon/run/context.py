@@ -65,9 +65,7 @@ class RunContextWrapper(Generic[TContext]):
         existing_pending: ToolApprovalItem | None = None,
     ) -> bool | None:
         """Return the same for a name and its namespace, or for the pending item."""
-        if existing_pending is not None and existing_pending.qualified_name:
-            return self._ledger.status(existing_pending.qualified_name, call_id)
-        return self._ledger.status(qualified(tool_name, tool_namespace), call_id)
+        return self._ledger.status(_decided_under(tool_name, tool_namespace, existing_pending), call_id)
 
     def get_rejection_message(
         self,
@@ -78,9 +76,7 @@ class RunContextWrapper(Generic[TContext]):
         existing_pending: ToolApprovalItem | None = None,
     ) -> str | None:
         """Return what the reviewer said of a rejected call; None where nothing was said."""
-        if existing_pending is not None and existing_pending.qualified_name:
-            return self._ledger.message(existing_pending.qualified_name, call_id)
-        return self._ledger.message(qualified(tool_name, tool_namespace), call_id)
+        return self._ledger.message(_decided_under(tool_name, tool_namespace, existing_pending), call_id)
 
     def report(self, progress: Any) -> None:
         """Tell those who read the stream how far a tool is: they get a `ToolProgressStreamEvent`. From any thread.
@@ -89,6 +85,11 @@ class RunContextWrapper(Generic[TContext]):
         """
         if self._progress is not None:
             self._progress(self, progress)
+
+
+def _decided_under(name: str, namespace: str | None, pending: ToolApprovalItem | None) -> str:
+    own = None if pending is None else pending.qualified_name
+    return own or qualified(name, namespace)
 
 
 def is_context(value: object) -> TypeGuard[RunContextWrapper[Any]]:

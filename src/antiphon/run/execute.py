@@ -33,6 +33,7 @@ from .items import (
 )
 from .local_calls import Made, asked, make, refused
 from .local_tools import ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool
+from .reading import is_dict
 from .together import together
 from .tool import (
     DEFAULT_APPROVAL_REJECTION_MESSAGE,
@@ -128,7 +129,7 @@ async def execute(run: Run, agent: Agent[Any], work: Sequence[Work]) -> Executed
                     executed.results.extend(() if result is None else (result,))
                     if place not in made:
                         state.turn.append(item)
-                        ledger.complete(Invocation.of(work[place].call).call_id)
+                        ledger.complete(call_id_of(work[place].call) or "")
                 case Waits(pending):
                     executed.pending.extend(pending)
     return executed
@@ -179,7 +180,7 @@ async def _function(run: Run, agent: Agent[Any], call: Any, tool: FunctionTool) 
         run_config=run.config,
     )
     checked = False
-    if run.ledger.status(one.tool, one.call_id) is None and await _needs(tool, context, _parsed(context), one.call_id):
+    if run.ledger.status(one.tool, one.call_id) is None and await _function_needs(tool, context):
         if (run.config.tool_execution or ToolExecutionConfig()).pre_approval_tool_input_guardrails:
             refusal = await _check_input(run, agent, tool, context)
             if refusal is not None:
@@ -261,13 +262,10 @@ async def _check_input(run: Run, agent: Agent[Any], tool: FunctionTool, context:
     for guardrail in tool.tool_input_guardrails or ():
         found = await guardrail.run(ToolInputGuardrailData(context, agent))
         run.state.tool_input_guardrail_results.append(ToolInputGuardrailResult(guardrail, found))
-        match found.behavior["type"]:
-            case "raise_exception":
-                raise ToolInputGuardrailTripwireTriggered(guardrail, found)
-            case "reject_content":
-                return ErrorText(_message(found.behavior))
-            case "allow":
-                continue
+        if found.behavior["type"] == "raise_exception":
+            raise ToolInputGuardrailTripwireTriggered(guardrail, found)
+        if found.behavior["type"] == "reject_content":
+            return ErrorText(str(found.behavior.get("message", "")))
     return None
 
 
@@ -275,30 +273,25 @@ async def _check_output(run: Run, agent: Agent[Any], tool: FunctionTool, context
     for guardrail in tool.tool_output_guardrails or ():
         found = await guardrail.run(ToolOutputGuardrailData(context, agent, output))
         run.state.tool_output_guardrail_results.append(ToolOutputGuardrailResult(guardrail, found))
-        match found.behavior["type"]:
-            case "raise_exception":
-                raise ToolOutputGuardrailTripwireTriggered(guardrail, found)
-            case "reject_content":
-                return ErrorText(_message(found.behavior))
-            case "allow":
-                continue
+        if found.behavior["type"] == "raise_exception":
+            raise ToolOutputGuardrailTripwireTriggered(guardrail, found)
+        if found.behavior["type"] == "reject_content":
+            return ErrorText(str(found.behavior.get("message", "")))
     return output
 
 
-def _message(behavior: Any) -> str:
-    return str(behavior.get("message", ""))
-
-
-def _parsed(context: ToolContext[Any]) -> dict[str, Any]:
-    """Return a call's arguments for the question whether it needs approval; {} where they are no object."""
-    try:
-        read = json.loads(context.tool_arguments or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-
-
 # --- approvals -------------------------------------------------------------------------------------------------------
+
+
+async def _function_needs(tool: FunctionTool, context: ToolContext[Any]) -> bool:
+    """Whether a call needs approval. One with arguments that nobody can judge does, unless it cannot run with them."""
+    if isinstance(tool.needs_approval, bool):
+        return tool.needs_approval
+    try:
+        read: Any = json.loads(context.tool_arguments or "{}")
+    except (ValueError, RecursionError):  # no JSON text: the model is told so, and the tool does not run
+        return False
+    return not is_dict(read) or await _needs(tool, context, read, context.tool_call_id)
 
 
 async def _needs(tool: Any, context: Any, asked: Any, call_id: str) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
-from .awaiting import MaybeAwaitable, settled
-from .tool_guardrails import must_be, must_be_callable, name_of
+from .awaiting import MaybeAwaitable
+from .tool_guardrails import Guardrail, decorated, name_of
 
 if TYPE_CHECKING:
     from .context import RunContextWrapper
@@ -28,43 +28,29 @@ OutputCheck: TypeAlias = Callable[["RunContextWrapper[Any]", Any, Any], MaybeAwa
 
 
 @dataclass
-class InputGuardrail(Generic[TContext]):
+class InputGuardrail(Guardrail, Generic[TContext]):
     """A check of the run's input. In parallel it runs beside the first turn, else before any model call."""
 
     guardrail_function: InputCheck
-    name: str | None = None
     run_in_parallel: bool = True
-
-    def get_name(self) -> str:
-        """Return the guardrail's name, by default its function's."""
-        return name_of(self.guardrail_function, self.name)
 
     async def run(
         self, agent: Any, input: str | list[Any], context: RunContextWrapper[TContext]
     ) -> InputGuardrailResult:
         """Return what the check found in `input`. Raises UserError where it returned something else."""
-        must_be_callable(self.guardrail_function)
-        found = await settled(self.guardrail_function(context, agent, input))
-        return InputGuardrailResult(self, must_be(found, GuardrailFunctionOutput, self.get_name()))
+        return InputGuardrailResult(self, await self.ask(GuardrailFunctionOutput, context, agent, input))
 
 
 @dataclass
-class OutputGuardrail(Generic[TContext]):
+class OutputGuardrail(Guardrail, Generic[TContext]):
     """A check of the final output."""
 
     guardrail_function: OutputCheck
-    name: str | None = None
-
-    def get_name(self) -> str:
-        """Return the guardrail's name, by default its function's."""
-        return name_of(self.guardrail_function, self.name)
 
     async def run(self, context: RunContextWrapper[TContext], agent: Any, agent_output: Any) -> OutputGuardrailResult:
         """Return what the check found in `agent_output`. Raises UserError where it returned something else."""
-        must_be_callable(self.guardrail_function)
-        found = await settled(self.guardrail_function(context, agent, agent_output))
-        checked = must_be(found, GuardrailFunctionOutput, self.get_name())
-        return OutputGuardrailResult(self, agent_output, agent, checked)
+        found = await self.ask(GuardrailFunctionOutput, context, agent, agent_output)
+        return OutputGuardrailResult(self, agent_output, agent, found)
 
 
 @dataclass
@@ -95,11 +81,7 @@ def input_guardrail(
 ) -> Callable[[InputCheck], InputGuardrail[Any]]: ...
 def input_guardrail(func: InputCheck | None = None, *, name: str | None = None, run_in_parallel: bool = True) -> Any:
     """Return the function, of context, agent and input, as a guardrail; used as a decorator, bare or called."""
-
-    def decorate(function: InputCheck) -> InputGuardrail[Any]:
-        return InputGuardrail(function, name_of(function, name), run_in_parallel)
-
-    return decorate if func is None else decorate(func)
+    return decorated(func, lambda function: InputGuardrail[Any](function, name_of(function, name), run_in_parallel))
 
 
 @overload
@@ -108,8 +90,4 @@ def output_guardrail(func: OutputCheck, *, name: str | None = None) -> OutputGua
 def output_guardrail(*, name: str | None = None) -> Callable[[OutputCheck], OutputGuardrail[Any]]: ...
 def output_guardrail(func: OutputCheck | None = None, *, name: str | None = None) -> Any:
     """Return the function, of context, agent and output, as a guardrail; used as a decorator, bare or called."""
-
-    def decorate(function: OutputCheck) -> OutputGuardrail[Any]:
-        return OutputGuardrail(function, name_of(function, name))
-
-    return decorate if func is None else decorate(func)
+    return decorated(func, lambda function: OutputGuardrail[Any](function, name_of(function, name)))

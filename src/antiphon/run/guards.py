@@ -26,6 +26,7 @@ class Guards:
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[InputGuardrailResult]] = []
+        self._running = 0
         self._body: asyncio.Task[Any] | None = None
         self._error: BaseException | None = None
         self._cancelled = False
@@ -56,7 +57,13 @@ class Guards:
         for guardrail in guardrails:
             task = asyncio.ensure_future(checked(guardrail, agent, said, state))
             task.add_done_callback(self._ended)
+            self._running += 1
             self._tasks.append(task)
+
+    @property
+    def running(self) -> bool:
+        """Whether one has not said yet what it found."""
+        return self._running > 0
 
     async def settle(self) -> None:
         """Wait until all have said what they found. Raises what the first of them says against the run."""
@@ -76,6 +83,7 @@ class Guards:
             raise self._error
 
     def _ended(self, task: asyncio.Task[InputGuardrailResult]) -> None:
+        self._running -= 1
         if task.cancelled() or task.exception() is None or self._error is not None:
             return
         self._error = task.exception()

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 TAgent = TypeVar("TAgent", default=Any)
 
 
-class RunHooksBase(Generic[TContext, TAgent]):
-    """Told of everything in a run. Override what is of interest."""
+class _Hooks(Generic[TContext, TAgent]):
+    """What both kinds are told of: model calls and tools."""
 
     async def on_llm_start(
         self,
@@ -33,6 +33,16 @@ class RunHooksBase(Generic[TContext, TAgent]):
         self, context: RunContextWrapper[TContext], agent: Agent[TContext], response: ModelResponse
     ) -> None:
         """After a model call."""
+
+    async def on_tool_start(self, context: RunContextWrapper[TContext], agent: TAgent, tool: Any) -> None:
+        """Before a tool runs; `context` is its ToolContext."""
+
+    async def on_tool_end(self, context: RunContextWrapper[TContext], agent: TAgent, tool: Any, result: Any) -> None:
+        """After a tool ran."""
+
+
+class RunHooksBase(_Hooks[TContext, TAgent]):
+    """Told of everything in a run. Override what is of interest."""
 
     async def on_agent_start(self, context: AgentHookContext[TContext], agent: TAgent) -> None:
         """When an agent takes over, or begins the run: once a change, not a turn."""
@@ -43,14 +53,8 @@ class RunHooksBase(Generic[TContext, TAgent]):
     async def on_handoff(self, context: RunContextWrapper[TContext], from_agent: TAgent, to_agent: TAgent) -> None:
         """When one agent hands over to another."""
 
-    async def on_tool_start(self, context: RunContextWrapper[TContext], agent: TAgent, tool: Any) -> None:
-        """Before a tool runs; `context` is its ToolContext."""
 
-    async def on_tool_end(self, context: RunContextWrapper[TContext], agent: TAgent, tool: Any, result: Any) -> None:
-        """After a tool ran."""
-
-
-class AgentHooksBase(Generic[TContext, TAgent]):
+class AgentHooksBase(_Hooks[TContext, TAgent]):
     """Told of what concerns one agent. Override what is of interest."""
 
     async def on_start(self, context: AgentHookContext[TContext], agent: TAgent) -> None:
@@ -61,26 +65,6 @@ class AgentHooksBase(Generic[TContext, TAgent]):
 
     async def on_handoff(self, context: RunContextWrapper[TContext], agent: TAgent, source: TAgent) -> None:
         """When this agent, `source`, hands over to `agent`."""
-
-    async def on_tool_start(self, context: RunContextWrapper[TContext], agent: TAgent, tool: Any) -> None:
-        """Before a tool runs; `context` is its ToolContext."""
-
-    async def on_tool_end(self, context: RunContextWrapper[TContext], agent: TAgent, tool: Any, result: Any) -> None:
-        """After a tool ran."""
-
-    async def on_llm_start(
-        self,
-        context: RunContextWrapper[TContext],
-        agent: Agent[TContext],
-        system_prompt: str | None,
-        input_items: list[Any],
-    ) -> None:
-        """Before a model call."""
-
-    async def on_llm_end(
-        self, context: RunContextWrapper[TContext], agent: Agent[TContext], response: ModelResponse
-    ) -> None:
-        """After a model call."""
 
 
 RunHooks = RunHooksBase

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import uuid4
 
 from antiphon.exceptions import AgentsException
-from antiphon.models.interface import ModelResponse
 from antiphon.stream.chunk import fields, plain
 
 from .approvals import Invocation
+from .reading import is_dict
 from .tool_outputs import output_payload
 
 if TYPE_CHECKING:
@@ -241,10 +241,11 @@ RunItem: TypeAlias = (
 
 def as_input(raw_item: Any) -> Json:
     """Return an output item as an input item: what the API only gives is left out. A new dict."""
-    held = fields(raw_item)
-    if not held:
+    said: Any = plain(raw_item)
+    if not said or not is_dict(said):
         raise AgentsException(f"a raw item is {type(raw_item).__name__}: it is an openai object or a mapping")
-    said = {name: value for name, value in plain(raw_item).items() if name not in OUTPUT_ONLY}
+    for name in OUTPUT_ONLY:
+        said.pop(name, None)
     if said.get("type") != "shell_call_output":
         return said
     chunks = said.get("output")
@@ -373,29 +374,3 @@ def _object_text(output: Any, adapter: Any) -> str:
             "Return a mapping or a model, or declare no output schema"
         )
     return json.dumps(held, ensure_ascii=False, separators=(",", ":"))
-
-
-__all__ = [
-    "CompactionItem",
-    "HandoffCallItem",
-    "HandoffOutputItem",
-    "InputItem",
-    "ItemHelpers",
-    "MCPApprovalRequestItem",
-    "MCPApprovalResponseItem",
-    "MCPListToolsItem",
-    "MessageOutputItem",
-    "ModelResponse",
-    "ReasoningItem",
-    "RunItem",
-    "RunItemBase",
-    "ToolApprovalItem",
-    "ToolCallItem",
-    "ToolCallOutputItem",
-    "ToolSearchCallItem",
-    "ToolSearchOutputItem",
-    "as_input",
-    "call_id_of",
-    "input_of",
-    "with_caller",
-]

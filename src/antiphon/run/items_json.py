@@ -9,7 +9,6 @@ from typing import Any, TypeAlias, get_args
 
 from antiphon.exceptions import UserError
 from antiphon.models.interface import ModelResponse
-from antiphon.models.usage import InputTokensDetails, OutputTokensDetails, RequestUsage, Usage
 from antiphon.stream.chunk import plain
 
 from .graph import AgentGraph
@@ -21,6 +20,7 @@ from .guardrails import (
     OutputGuardrailResult,
 )
 from .items import RunItem
+from .state_shape import Response
 from .tool import ToolOrigin
 from .tool_guardrails import (
     ToolGuardrailFunctionOutput,
@@ -37,6 +37,15 @@ CLASSES: dict[str, type[Any]] = {cls.type: cls for cls in get_args(RunItem)}
 # fields of items that are kept as they are, where they are set
 PLAIN = ("description", "title", "tool_name", "tool_namespace", "resolved_tool_name", "input_id", "custom_data")
 AGENTS = ("source_agent", "target_agent")
+
+
+# list of a state -> the classes of what guardrails found, of the guardrails, and of what they returned
+RESULTS: dict[str, tuple[type[Any], type[Any], type[Any]]] = {
+    "input_guardrail_results": (InputGuardrailResult, InputGuardrail, GuardrailFunctionOutput),
+    "output_guardrail_results": (OutputGuardrailResult, OutputGuardrail, GuardrailFunctionOutput),
+    "tool_input_guardrail_results": (ToolInputGuardrailResult, ToolInputGuardrail, ToolGuardrailFunctionOutput),
+    "tool_output_guardrail_results": (ToolOutputGuardrailResult, ToolOutputGuardrail, ToolGuardrailFunctionOutput),
+}
 
 
 def item_json(item: RunItem, graph: AgentGraph) -> Json:
@@ -98,25 +107,17 @@ def response_json(response: ModelResponse) -> Json:
     }
 
 
-def read_response(data: Json) -> ModelResponse:
+def read_response(stored: Response) -> ModelResponse:
     """Return what `response_json` gave."""
-    made = {"output": [output_item(item) for item in data["output"]], "usage": read_usage(data["usage"])}
-    held: Json = {**data, **made}
-    return ModelResponse(**held)
-
-
-def read_usage(data: Json) -> Usage:
-    """Return a usage that was stored."""
-    held: Json = {**data, "request_usage_entries": [_read_request(one) for one in data["request_usage_entries"]]}
-    return Usage(**held)
-
-
-def _read_request(data: Json) -> RequestUsage:
-    details: Json = {
-        "input_tokens_details": InputTokensDetails(**data["input_tokens_details"]),
-        "output_tokens_details": OutputTokensDetails(**data["output_tokens_details"]),
-    }
-    return RequestUsage(**{**data, **details})
+    return ModelResponse(
+        output=[output_item(item) for item in stored.output],
+        usage=stored.usage,
+        response_id=stored.response_id,
+        request_id=stored.request_id,
+        raw_usage=stored.raw_usage,
+        status=stored.status,
+        incomplete_reason=stored.incomplete_reason,
+    )
 
 
 # --- guardrail results -----------------------------------------------------------------------------------------------
@@ -134,29 +135,18 @@ def _result_json(result: Any, graph: AgentGraph) -> Json:
     return data
 
 
-def read_input_result(data: Json) -> InputGuardrailResult:
-    """Return what a guardrail found in the input."""
-    guardrail: InputGuardrail[Any] = InputGuardrail(_gone, data["guardrail"]["name"])
-    return InputGuardrailResult(guardrail, GuardrailFunctionOutput(**data["output"]))
-
-
-def read_output_result(data: Json, graph: AgentGraph) -> OutputGuardrailResult:
-    """Return what a guardrail found in the output."""
-    guardrail: OutputGuardrail[Any] = OutputGuardrail(_gone, data["guardrail"]["name"])
-    agent = graph.find(data.get("agent"))
-    return OutputGuardrailResult(guardrail, data["agent_output"], agent, GuardrailFunctionOutput(**data["output"]))
-
-
-def read_tool_input_result(data: Json) -> ToolInputGuardrailResult:
-    """Return what a guardrail found in a call."""
-    guardrail: ToolInputGuardrail[Any] = ToolInputGuardrail(_gone, data["guardrail"]["name"])
-    return ToolInputGuardrailResult(guardrail, ToolGuardrailFunctionOutput(**data["output"]))
-
-
-def read_tool_output_result(data: Json) -> ToolOutputGuardrailResult:
-    """Return what a guardrail found in what a tool returned."""
-    guardrail: ToolOutputGuardrail[Any] = ToolOutputGuardrail(_gone, data["guardrail"]["name"])
-    return ToolOutputGuardrailResult(guardrail, ToolGuardrailFunctionOutput(**data["output"]))
+def read_results(name: str, results: Iterable[Json], graph: AgentGraph) -> list[Any]:
+    """Return what guardrails found, as `results_json` gave it; `name` is that of the list."""
+    result, guardrail, output = RESULTS[name]
+    found: list[Any] = []
+    for data in results:
+        more: Json = {}
+        if result is OutputGuardrailResult:
+            more = {"agent": graph.find(data.get("agent")), "agent_output": data["agent_output"]}
+        found.append(
+            result(guardrail=guardrail(_gone, data["guardrail"]["name"]), output=output(**data["output"]), **more)
+        )
+    return found
 
 
 def _gone(*_: Any) -> Any:

@@ -71,12 +71,15 @@ class LocalShellCommandRequest:
     data: Any
 
 
+LocalShellExecutor: TypeAlias = Callable[[LocalShellCommandRequest], MaybeAwaitable[str]]
+
+
 @dataclass
 class LocalShellTool:
     """The older shell: `executor` runs a command and returns its output."""
 
     name: ClassVar[str] = "local_shell"
-    executor: Callable[[LocalShellCommandRequest], MaybeAwaitable[str]]
+    executor: LocalShellExecutor
 
     def to_responses_tool(self) -> Json:
         """Return the tool as the API has it."""
@@ -148,12 +151,15 @@ class ShellCommandRequest:
     data: ShellCallData
 
 
+ShellExecutor: TypeAlias = Callable[[ShellCommandRequest], MaybeAwaitable[str | ShellResult]]
+
+
 @dataclass
 class ShellTool:
     """A shell. In a local environment `executor` runs its commands; elsewhere the API does, and nothing is approved."""
 
     type: ClassVar[str] = "shell"
-    executor: Callable[[ShellCommandRequest], MaybeAwaitable[str | ShellResult]] | None = None
+    executor: ShellExecutor | None = None
     name: str = "shell"
     needs_approval: NeedsApproval = False
     on_approval: OnApproval | None = None

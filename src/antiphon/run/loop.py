@@ -28,6 +28,7 @@ from .events import AgentUpdatedStreamEvent, StreamEvent, item_event
 from .execute import Executed, execute
 from .guards import checked
 from .handing_over import hand_over, pass_on
+from .hosted_tools import ProgrammaticToolCallingTool
 from .items import ItemHelpers, MessageOutputItem
 from .model_call import ModelCall, final_by_tools
 from .running import Run
@@ -40,10 +41,11 @@ async def run_events(run: Run) -> AsyncGenerator[StreamEvent, None]:
 
     It is to be driven by one task. Raises what stops the run, with how far it had come as `run_data`.
     """
-    state = run.state
+    state, config = run.state, run.config
+    named = (config.workflow_name, config.group_id, config.trace_id, config.trace_metadata)
     yield AgentUpdatedStreamEvent(state.current_agent)
     try:
-        with run.tracing.workflow(run.config.workflow_name, run.config.group_id) as span:
+        with run.tracing.workflow(*named) as span:
             async with run.guards:
                 await _begin(run)
                 while not state.ended and not run.stopping:
@@ -141,7 +143,7 @@ async def _read(run: Run, call: ModelCall) -> Answer:
     if response.status == "incomplete" or any(map(_is_cut_call, response.output)):
         answer = _cut(response, offered, run)
     else:
-        answer = classify(response.output, offered, run.config, run.ledger, _programs(run))
+        answer = classify(response.output, offered, run.config, run.ledger, _programs(run, offered))
         state.answered = True
     state.turn.extend(answer.items)
     state.used_by(call.agent).extend(answer.used)
@@ -158,7 +160,7 @@ def _cut(response: ModelResponse, offered: Offered, run: Run) -> Answer:
     """Return what is usable of an answer that was cut off: no call, since it may be the one that is not whole."""
     run.state.incomplete_reason = response.incomplete_reason
     whole = [item for item in response.output if getattr(item, "type", None) in ("message", "reasoning")]
-    return Answer(classify(whole, offered, run.config, run.ledger, _programs(run)).items, cut=True)
+    return Answer(classify(whole, offered, run.config, run.ledger, Programs()).items, cut=True)
 
 
 def _again(run: Run, response: ModelResponse, offered: Offered) -> Answer:
@@ -169,7 +171,10 @@ def _again(run: Run, response: ModelResponse, offered: Offered) -> Answer:
     return answer
 
 
-def _programs(run: Run) -> Programs:
+def _programs(run: Run, offered: Offered) -> Programs:
+    """Return the programs so far; without the tool that runs them there are none."""
+    if offered.first(ProgrammaticToolCallingTool) is None:
+        return Programs()
     return Programs.of([*_before(run), *run.state.turn])
 
 

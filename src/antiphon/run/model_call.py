@@ -18,6 +18,7 @@ from .attempts import attempts_of, closing
 from .awaiting import settled
 from .classify import Offered
 from .events import RawResponsesStreamEvent
+from .items import ItemHelpers
 from .running import Run
 from .tracing import Tracing
 
@@ -43,6 +44,7 @@ class ModelCall:
         self._begin_turn()
         self.offered = await run.offered(self.agent)
         if not state.begun:
+            state.context.turn_input = ItemHelpers.input_to_new_input_list(state.original_input)
             await run.hooks.agent_start(run.hook_context(), self.agent)
             state.begun = True
         asked = await self._asked()

@@ -278,6 +278,7 @@ class RunResultStreaming(RunResultBase):
         finally:
             self.input = self._kept.original_input
             self._over = True
+            self._run.be_quiet()
             self._wake()
 
     def _never_begun(self) -> None:

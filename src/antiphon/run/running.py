@@ -34,7 +34,7 @@ from .tracing import OFF, Tracing
 
 logger = logging.getLogger("antiphon")
 
-BREATHS = 10  # how often a reader is let go on before a run does
+BREATHS = 10  # how often readers and guardrails are let go on before a run does
 
 
 @dataclass(slots=True)
@@ -78,15 +78,15 @@ class Run:
         return self.state.context._ledger  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
 
     async def breathe(self) -> None:
-        """Let whoever reads the events come up with them, before something is done about them.
+        """Let whoever reads the events come up with them, and guardrails say what they know, before more is done.
 
-        Not for ever: the reader may itself wait for what is done.
+        Not for ever: both may wait for what is done.
         """
-        if self.unread is None:
+        if self.unread is None and not self.guards.running:
             return
         for _ in range(BREATHS):
             await asyncio.sleep(0)
-            if not self.unread():
+            if not (self.guards.running or (self.unread is not None and self.unread())):
                 return
 
     def fresh(self) -> list[RunItemStreamEvent]:
@@ -180,6 +180,11 @@ class Run:
                 loop.call_soon_threadsafe(sink, event)
 
         self.state.context._progress = progress  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+
+    def be_quiet(self) -> None:
+        """Let go of who read the events: nothing more is reported."""
+        self.unread = None
+        self.state.context._progress = None  # pyright: ignore[reportPrivateUsage]  # as above
 
     def _handoff(self, given: Any) -> Handoff[Any, Any]:
         """Return a handoff; one that is made of an agent is made once a run."""

@@ -52,8 +52,10 @@ class SessionOfRun:
             state.input_saved = True
         history = paired(history, said)
         joined, new = [*history, *said], said
-        if self.config.session_input_callback is not None:
-            joined, new = await self._joined(history, said)
+        callback = self.config.session_input_callback
+        if callback is not None:
+            joined = _list(await settled(callback(list(history), list(said))))
+            new = _new(joined, history, said)
         if not state.input_saved:
             await self.add(new)
         state.original_input, state.input_saved = joined, True
@@ -71,16 +73,27 @@ class SessionOfRun:
         if items:
             await self.session.add_items(list(items))
 
-    async def _joined(self, history: list[Any], said: list[Any]) -> tuple[list[Any], list[Any]]:
-        """Return what the caller's function makes of both, and what of that is new."""
-        joined: Any = await settled(self.config.session_input_callback(list(history), list(said)))
-        if not is_list(joined):
-            raise UserError(
-                f"session_input_callback returned {type(joined).__name__}: a list of input items is expected"
-            )
-        known = {id(item) for item in history}
-        new = [item for item in joined if id(item) not in known]
-        return joined, [item for item in new if item not in history]
+
+def _list(joined: Any) -> list[Any]:
+    """Return what a caller's function made of both. Raises UserError where it is no list."""
+    if not is_list(joined):
+        raise UserError(f"session_input_callback returned {type(joined).__name__}: a list of input items is expected")
+    return joined
+
+
+def _new(joined: list[Any], history: list[Any], said: list[Any]) -> list[Any]:
+    """Return those of `joined` that are new: what was `said`, and what is neither of the history nor a copy of it."""
+    here, given, known = ({id(item) for item in items} for items in (joined, said, history))
+    missing = [item for item in history if id(item) not in here]
+    new: list[Any] = []
+    for item in joined:
+        if id(item) in given:
+            new.append(item)
+        elif item in missing:
+            missing.remove(item)
+        elif id(item) not in known:
+            new.append(item)
+    return new
 
 
 def _limit(settings: Any) -> int | None:

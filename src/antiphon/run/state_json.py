@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -17,21 +17,10 @@ from .approvals import Ledger
 from .context import RunContextWrapper, is_context
 from .graph import AgentGraph
 from .handoffs import OwnedItem
-from .items import InputItem, ItemHelpers, RunItem, ToolApprovalItem
-from .items_json import (
-    item_json,
-    read_input_result,
-    read_item,
-    read_output_result,
-    read_response,
-    read_tool_input_result,
-    read_tool_output_result,
-    read_usage,
-    response_json,
-    results_json,
-)
+from .items import InputItem, ItemHelpers, ToolApprovalItem
+from .items_json import RESULTS, item_json, read_item, read_response, read_results, response_json, results_json
 from .state import Conversation, RunState
-from .state_shape import check_shape
+from .state_shape import Context, Stored, stored
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -67,10 +56,7 @@ def state_json(state: RunState[Any], serializer: Callable[[Any], Any] | None, st
         },
         "tool_use_tracker": {_identity(graph, agent): list(names) for agent, names in state.used if names},
         "max_turns": state.max_turns,
-        "input_guardrail_results": results_json(state.input_guardrail_results, graph),
-        "output_guardrail_results": results_json(state.output_guardrail_results, graph),
-        "tool_input_guardrail_results": results_json(state.tool_input_guardrail_results, graph),
-        "tool_output_guardrail_results": results_json(state.tool_output_guardrail_results, graph),
+        **{name: results_json(getattr(state, name), graph) for name in RESULTS},
         "conversation_id": state.conversation.conversation_id,
         "previous_response_id": state.conversation.previous_response_id,
         "auto_previous_response_id": state.conversation.auto,
@@ -171,19 +157,17 @@ def _nothing(_: Any) -> Json:
     return {}
 
 
-def _read_context(held: Json, override: Any, deserializer: Callable[[Any], Any] | None, strict: bool) -> Any:
+def _read_context(read: Context, override: Any, deserializer: Callable[[Any], Any] | None, strict: bool) -> Any:
     if override is not None:
         return override.context if is_context(override) else override
-    stored = held.get("context")
     if deserializer is not None:
-        return deserializer(stored)
-    meta: Json = held.get("context_meta", {})
-    if meta.get("requires_deserializer"):
+        return deserializer(read.context)
+    if read.context_meta.get("requires_deserializer"):
         told = "the context of the state had a type of its own, which is lost"
         if strict:
             raise UserError(f"{told}: give a context_deserializer or a context_override, or leave out strict_context")
         logger.warning("%s: give a context_deserializer or a context_override", told)
-    return stored
+    return read.context
 
 
 # --- and back --------------------------------------------------------------------------------------------------------
@@ -206,67 +190,59 @@ def read_state(
             f"Run state schema version {version!r} is not supported; "
             f"supported versions are: {', '.join(sorted(VERSIONS))}"
         )
-    check_shape(held)
+    read = stored(held)
     try:
-        return _read(agent, held, _read_context(held["context"], context_override, deserializer, strict))
+        return _read(agent, read, held, _read_context(read.context, context_override, deserializer, strict))
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"the run state is not as to_json wrote it: {type(error).__name__} {error}") from error
 
 
-def _read(agent: Agent[Any], held: Json, context: Any) -> RunState[Any]:
+def _read(agent: Agent[Any], read: Stored, held: Json, context: Any) -> RunState[Any]:
     graph = AgentGraph(agent)
-    count = held["current_turn_item_count"]
+    count = read.current_turn_item_count
     session_items = [read_item(one, graph) for one in held["session_items"]]
     generated = [read_item(one, graph) for one in held["generated_items"]]
     split, model_split = len(session_items) - count, len(generated) - count
-    step: Json = held.get("current_step") or {}
+    step = None if read.current_step is None else read.current_step.type
     state: RunState[Any] = RunState(
-        _read_wrapper(held["context"], context),
-        held["original_input"],
-        graph.find(held.get("starting_agent")) if held.get("starting_agent") else agent,
-        held["max_turns"],
+        _read_wrapper(read.context, context),
+        read.original_input,
+        graph.find(held.get("starting_agent")),
+        read.max_turns,
         graph.find(held["current_agent"]),
-        held["current_turn"],
+        read.current_turn,
         session_items[:split],
         generated[:model_split],
         session_items[split:],
-        held["current_turn_persisted_item_count"],
-        held["input_persisted"],
-        model_responses=[read_response(one) for one in held["model_responses"]],
+        read.current_turn_persisted_item_count,
+        read.input_persisted,
+        model_responses=[read_response(one) for one in read.model_responses],
         conversation=Conversation(
-            held["conversation_id"],
-            held["previous_response_id"],
-            held["auto_previous_response_id"],
-            held["conversation_known_item_count"],
+            read.conversation_id,
+            read.previous_response_id,
+            read.auto_previous_response_id,
+            read.conversation_known_item_count,
         ),
-        owned=tuple(_read_owned(one, session_items) for one in held["nested_history_owned"]),
-        rewritten=held["history_rewritten"],
-        begun=held["agent_started"],
-        answered=step.get("type") in ("next_step_interruption", "next_step_open_turn"),
-        ended=step.get("type") == "next_step_final_output",
+        owned=tuple(OwnedItem(session_items[one.index], one.input_item) for one in read.nested_history_owned),
+        rewritten=read.history_rewritten,
+        begun=read.agent_started,
+        answered=step in ("next_step_interruption", "next_step_open_turn"),
+        ended=step == "next_step_final_output",
         final_output=held.get("final_output"),
-        incomplete_reason=held.get("incomplete_reason"),
-        used=[(graph.find({"name": one}), list(names)) for one, names in held["tool_use_tracker"].items()],
-        reasoning_item_id_policy=held["reasoning_item_id_policy"],
-        input_guardrail_results=[read_input_result(one) for one in held["input_guardrail_results"]],
-        output_guardrail_results=[read_output_result(one, graph) for one in held["output_guardrail_results"]],
-        tool_input_guardrail_results=[read_tool_input_result(one) for one in held["tool_input_guardrail_results"]],
-        tool_output_guardrail_results=[read_tool_output_result(one) for one in held["tool_output_guardrail_results"]],
+        incomplete_reason=read.incomplete_reason,
+        used=[(graph.find({"name": one}), names) for one, names in read.tool_use_tracker.items()],
+        reasoning_item_id_policy=read.reasoning_item_id_policy,
     )
-    state.queued = [_read_input(one, graph, state) for one in held["pending_input"]]
-    _read_pending(state, step, held, graph)
+    for name in RESULTS:
+        setattr(state, name, read_results(name, held[name], graph))
+    state.queued = [_read_input(one, graph, state) for one in read.pending_input]
+    _read_pending(state, held.get("current_step") or {}, held, graph)
     return state
 
 
-def _read_owned(data: Json, items: Sequence[RunItem]) -> OwnedItem:
-    place: int = data["index"]
-    return OwnedItem(items[place], data["input_item"])
-
-
-def _read_wrapper(held: Json, context: Any) -> RunContextWrapper[Any]:
-    return RunContextWrapper(
-        context, usage=read_usage(held["usage"]), tool_input=held.get("tool_input"), _ledger=Ledger.of_json(held)
-    )
+def _read_wrapper(read: Context, context: Any) -> RunContextWrapper[Any]:
+    ledger = Ledger(read.approvals, read.tool_invocations, read.agent_tool_approvals)
+    return RunContextWrapper(context, usage=read.usage, tool_input=read.tool_input, _ledger=ledger)
 
 
 def _read_input(data: Any, graph: AgentGraph, state: RunState[Any]) -> InputItem:

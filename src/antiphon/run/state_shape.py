@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from antiphon.exceptions import UserError
+from antiphon.models.usage import Usage
+
+from .approvals import Decision, Made
 
 Json: TypeAlias = dict[str, Any]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
@@ -36,21 +39,10 @@ class _Waiting(_Item):
     nested_index: Count = 0
 
 
-class _Request(msgspec.Struct):
-    input_tokens: int
-    output_tokens: int
-    total_tokens: int
-    input_tokens_details: dict[str, int]
-    output_tokens_details: dict[str, int]
+class Response(msgspec.Struct):
+    """A model's answer."""
 
-
-class _Usage(_Request):
-    requests: int
-    request_usage_entries: list[_Request]
-
-
-class _Response(msgspec.Struct):
-    usage: _Usage
+    usage: Usage
     output: list[Json]
     response_id: str | None
     request_id: str | None = None
@@ -59,25 +51,16 @@ class _Response(msgspec.Struct):
     incomplete_reason: str | None = None
 
 
-class _Decision(msgspec.Struct):
-    approved: bool | Names = False
-    rejected: bool | Names = False
-    rejection_messages: dict[str, str] | None = None
-    sticky_rejection_message: str | None = None
+class Context(msgspec.Struct):
+    """The context of a run, with the ledger's parts."""
 
-
-class _Made(msgspec.Struct):
-    fingerprint: str
-    tool_name: str
-    completed: bool
-
-
-class _Context(msgspec.Struct):
-    usage: _Usage
-    approvals: dict[str, _Decision] = {}
-    tool_invocations: dict[str, _Made] = {}
-    agent_tool_approvals: dict[str, dict[str, _Decision]] = {}
+    usage: Usage
+    approvals: dict[str, Decision] = {}
+    tool_invocations: dict[str, Made] = {}
+    agent_tool_approvals: dict[str, dict[str, Decision]] = {}
+    context: Any = None
     context_meta: Json = {}
+    tool_input: Any = None
 
 
 class _Named(msgspec.Struct):
@@ -87,6 +70,7 @@ class _Named(msgspec.Struct):
 class _Found(msgspec.Struct):
     guardrail: _Named
     output: Json
+    agent: _Reference | None = None
 
 
 class _Owned(msgspec.Struct):
@@ -103,14 +87,16 @@ class _Step(msgspec.Struct):
     data: _Interruptions | None = None
 
 
-class _Stored(msgspec.Struct):
+class Stored(msgspec.Struct):
+    """A state. What it says of items, agents and guardrails is only checked: their own classes read it."""
+
     current_turn: Count
     max_turns: int | None
     current_agent: _Reference
     original_input: str | list[Json]
     pending_input: list[Json]
-    model_responses: list[_Response]
-    context: _Context
+    model_responses: list[Response]
+    context: Context
     tool_use_tracker: dict[str, Names]
     input_guardrail_results: list[_Found]
     output_guardrail_results: list[_Found]
@@ -135,18 +121,22 @@ class _Stored(msgspec.Struct):
     incomplete_reason: str | None = None
 
 
-def check_shape(held: Mapping[str, Any]) -> None:
-    """Raise UserError where a state is not as it is written, with where, what came and what was expected."""
+def stored(held: Mapping[str, Any]) -> Stored:
+    """Return a state as it lies in JSON data.
+
+    Raises UserError where it is not as it was written, with where, what came and what was expected.
+    """
     try:
-        stored = msgspec.convert(held, _Stored)
+        read = msgspec.convert(held, Stored)
     except msgspec.ValidationError as error:
         raise UserError(f"the run state is not as to_json wrote it: {error}") from None
-    wrong = _contradiction(stored, held)
+    wrong = _contradiction(read, held)
     if wrong:
         raise UserError(f"the run state is not as to_json wrote it: {wrong}")
+    return read
 
 
-def _contradiction(stored: _Stored, held: Mapping[str, Any]) -> str | None:
+def _contradiction(stored: Stored, held: Mapping[str, Any]) -> str | None:
     """Return what of a state says another thing than the rest of it; None where all goes together."""
     count, items, read = stored.current_turn_item_count, held["session_items"], held["generated_items"]
     if count > min(len(items), len(read)) or (count and items[-count:] != read[-count:]):

@@ -61,22 +61,17 @@ class ToolOrigin:
 
     def to_json_dict(self) -> dict[str, str]:
         """Return it as JSON data, without what is not known."""
-        named = (
-            ("mcp_server_name", self.mcp_server_name),
-            ("agent_name", self.agent_name),
-            ("agent_tool_name", self.agent_tool_name),
-        )
-        return {"type": self.type.value, **{name: value for name, value in named if value is not None}}
+        return {name: str(value) for name, value in vars(self).items() if value is not None}
 
     @classmethod
     def from_json_dict(cls, data: Any) -> ToolOrigin | None:
         """Return what `to_json_dict` gave; None for data that is no origin."""
         held: Mapping[str, Any] = data if is_dict(data) else {}
-        kinds = {one.value: one for one in ToolOriginType}
-        kind = kinds.get(held["type"]) if isinstance(held.get("type"), str) else None
+        if held.get("type") not in list(ToolOriginType):
+            return None
         names = ("mcp_server_name", "agent_name", "agent_tool_name")
         told = {name: held[name] for name in names if isinstance(held.get(name), str)}
-        return None if kind is None else cls(kind, **told)
+        return cls(ToolOriginType(held["type"]), **told)
 
 
 @dataclass(frozen=True)

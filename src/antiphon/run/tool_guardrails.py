@@ -92,10 +92,28 @@ def name_of(function: Any, name: str | None) -> str:
     return name or str(getattr(function, "__name__", type(function).__name__))
 
 
-def must_be_callable(function: Any) -> None:
-    """Raise UserError where `function` cannot be called."""
-    if not callable(function):
-        raise UserError(f"a guardrail's function is {type(function).__name__}: it must be callable")
+def decorated(function: Any, make: Callable[[Any], Any]) -> Any:
+    """Return what a decorator makes of a function; used with options alone, what makes it of the function to come."""
+    return make if function is None else make(function)
+
+
+@dataclass
+class Guardrail:
+    """A check, by a function that says what it found; its name is by default the function's."""
+
+    guardrail_function: Callable[..., Any]
+    name: str | None = None
+
+    def get_name(self) -> str:
+        """Return the guardrail's name, by default its function's."""
+        return name_of(self.guardrail_function, self.name)
+
+    async def ask(self, expected: type[T], *about: Any) -> T:
+        """Return what the function says. Raises UserError where that is something else, or it cannot be called."""
+        function: Any = self.guardrail_function
+        if not callable(function):
+            raise UserError(f"a guardrail's function is {type(function).__name__}: it must be callable")
+        return must_be(await settled(function(*about)), expected, self.get_name())
 
 
 def must_be(found: object, expected: type[T], name: str) -> T:
@@ -105,49 +123,33 @@ def must_be(found: object, expected: type[T], name: str) -> T:
     return found
 
 
-def _checked(given: object, name: str) -> ToolGuardrailFunctionOutput:
-    found = must_be(given, ToolGuardrailFunctionOutput, name)
-    behavior: Any = found.behavior
-    kind = behavior.get("type") if is_dict(behavior) else None
-    if not isinstance(kind, str) or kind not in BEHAVIORS:
-        raise UserError(
-            f"the guardrail {name!r} returned the behavior {behavior!r}: its type is one of {', '.join(BEHAVIORS)}"
-        )
-    return found
+@dataclass
+class _ToolGuardrail(Guardrail):
+    async def run(self, data: Any) -> ToolGuardrailFunctionOutput:
+        """Return what the check found. Raises UserError where it returned something else."""
+        found = await self.ask(ToolGuardrailFunctionOutput, data)
+        behavior: Any = found.behavior
+        kind = behavior.get("type") if is_dict(behavior) else None
+        if not isinstance(kind, str) or kind not in BEHAVIORS:
+            raise UserError(
+                f"the guardrail {self.get_name()!r} returned the behavior {behavior!r}: its type is one of "
+                f"{', '.join(BEHAVIORS)}"
+            )
+        return found
 
 
 @dataclass
-class ToolInputGuardrail(Generic[TContext_co]):
+class ToolInputGuardrail(_ToolGuardrail, Generic[TContext_co]):
     """A check of a call's arguments, before the tool runs."""
 
     guardrail_function: InputCheck
-    name: str | None = None
-
-    def get_name(self) -> str:
-        """Return the guardrail's name, by default its function's."""
-        return name_of(self.guardrail_function, self.name)
-
-    async def run(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
-        """Return what the check found. Raises UserError where it returned something else."""
-        must_be_callable(self.guardrail_function)
-        return _checked(await settled(self.guardrail_function(data)), self.get_name())
 
 
 @dataclass
-class ToolOutputGuardrail(Generic[TContext_co]):
+class ToolOutputGuardrail(_ToolGuardrail, Generic[TContext_co]):
     """A check of what a tool returned, before the model sees it."""
 
     guardrail_function: OutputCheck
-    name: str | None = None
-
-    def get_name(self) -> str:
-        """Return the guardrail's name, by default its function's."""
-        return name_of(self.guardrail_function, self.name)
-
-    async def run(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
-        """Return what the check found. Raises UserError where it returned something else."""
-        must_be_callable(self.guardrail_function)
-        return _checked(await settled(self.guardrail_function(data)), self.get_name())
 
 
 @dataclass
@@ -172,11 +174,7 @@ def tool_input_guardrail(func: InputCheck, *, name: str | None = None) -> ToolIn
 def tool_input_guardrail(*, name: str | None = None) -> Callable[[InputCheck], ToolInputGuardrail[Any]]: ...
 def tool_input_guardrail(func: InputCheck | None = None, *, name: str | None = None) -> Any:
     """Return the function as an input guardrail; used as a decorator, bare or called."""
-
-    def decorate(function: InputCheck) -> ToolInputGuardrail[Any]:
-        return ToolInputGuardrail(function, name_of(function, name))
-
-    return decorate if func is None else decorate(func)
+    return decorated(func, lambda function: ToolInputGuardrail[Any](function, name_of(function, name)))
 
 
 @overload
@@ -185,8 +183,4 @@ def tool_output_guardrail(func: OutputCheck, *, name: str | None = None) -> Tool
 def tool_output_guardrail(*, name: str | None = None) -> Callable[[OutputCheck], ToolOutputGuardrail[Any]]: ...
 def tool_output_guardrail(func: OutputCheck | None = None, *, name: str | None = None) -> Any:
     """Return the function as an output guardrail; used as a decorator, bare or called."""
-
-    def decorate(function: OutputCheck) -> ToolOutputGuardrail[Any]:
-        return ToolOutputGuardrail(function, name_of(function, name))
-
-    return decorate if func is None else decorate(func)
+    return decorated(func, lambda function: ToolOutputGuardrail[Any](function, name_of(function, name)))

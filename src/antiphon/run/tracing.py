@@ -125,9 +125,21 @@ class Tracing:
         wanted = os.environ.get(CAPTURE, "").strip().casefold() in ("true", "1", "span_only", "span_and_event")
         return cls(provider.get_tracer("antiphon", __version__), wanted and with_content)
 
-    def workflow(self, name: str, group: str | None = None) -> AbstractContextManager[Span]:
-        """Return the span of a run. `group` ties runs to one conversation."""
-        return self._span("invoke_workflow", name, {"gen_ai.workflow.name": name, "gen_ai.conversation.id": group})
+    def workflow(
+        self,
+        name: str,
+        group: str | None = None,
+        trace_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AbstractContextManager[Span]:
+        """Return the span of a run. `group` ties runs to one conversation; the rest is the caller's own to find it by."""
+        named: Attributes = {
+            "gen_ai.workflow.name": name,
+            "gen_ai.conversation.id": group,
+            "antiphon.trace_id": trace_id,
+        }
+        more = {f"antiphon.trace_metadata.{key}": _value(value) for key, value in (metadata or {}).items()}
+        return self._span("invoke_workflow", name, {**named, **more})
 
     def agent(self, name: str, description: str | None = None) -> AbstractContextManager[Span]:
         """Return the span of an agent, from where it takes over to where it ends or hands off."""
@@ -193,6 +205,13 @@ def _fail(span: OpenSpan, error: BaseException, *, with_content: bool) -> None:
 
     span.set_attribute("error.type", type(error).__qualname__)
     span.set_status(StatusCode.ERROR, whole_characters(words_of(error)) if with_content else None)
+
+
+def _value(value: Any) -> Value | None:
+    """Return what an attribute can hold of a value: a text, a number or a bool as it is, all else as JSON text."""
+    if isinstance(value, str):
+        return whole_characters(value)
+    return value if value is None or isinstance(value, int | float) else _json(value)
 
 
 def _json(value: Any) -> str:
