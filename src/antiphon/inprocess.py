@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from antiphon.backend import Backend
-from antiphon.errors import ExtraMissing
 from antiphon.profile import Profile
 
 if TYPE_CHECKING:
@@ -71,12 +70,8 @@ def _app(
     config: GatewayConfig | Mapping[str, Any] | None,
     options: Mapping[str, Any],
 ) -> Starlette:
-    try:
-        from antiphon.gateway import create_app
-    except ImportError as problem:
-        raise ExtraMissing(
-            f"the gateway needs {problem.name}: pip install 'antiphon[gateway]'", extra="gateway"
-        ) from None
+    from antiphon.gateway import create_app  # it says which extra is missing
+
     if config is not None:
         return create_app(config)
     if isinstance(backend, str):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 from pydantic import BaseModel
@@ -102,6 +104,34 @@ async def helper(client: openai.AsyncOpenAI, params: dict[str, Any]) -> Any:
 
 async def parse(client: openai.AsyncOpenAI, params: dict[str, Any]) -> Any:
     return await client.responses.parse(**params)
+
+
+async def background(client: openai.AsyncOpenAI, params: dict[str, Any]) -> Any:
+    """Ask for a response that is made in the background, and poll it."""
+    response = await client.responses.create(**_formatted(params), background=True)
+    while response.status in ("queued", "in_progress"):
+        await asyncio.sleep(0.05)
+        response = await client.responses.retrieve(response.id)
+    if response.error is not None:
+        asked = httpx2.Request("GET", client.base_url)
+        raise openai.APIError(response.error.message, asked, body=None)
+    return response
+
+
+async def resumed(client: openai.AsyncOpenAI, params: dict[str, Any]) -> Any:
+    """Ask for such a response as a stream, lose the connection, and go on where it was lost."""
+    begun = await client.responses.create(**_formatted(params), background=True, stream=True)
+    event: Any = await anext(begun)
+    response_id = event.response.id
+    event = await anext(begun)
+    await begun.close()
+    last = None
+    rest = await client.responses.retrieve(response_id, stream=True, starting_after=event.sequence_number)
+    async for event in rest:
+        if event.type in ("response.completed", "response.incomplete", "response.failed"):
+            last = event.response
+    assert last is not None, "the stream has no terminal event"
+    return last
 
 
 def _formatted(params: dict[str, Any]) -> dict[str, Any]:
@@ -348,6 +378,8 @@ CLIENTS: dict[str, Callable[[str, Job], Awaitable[Outcome]]] = {
     "openai-python stream": openai_python(stream),
     "openai-python .stream()": openai_python(helper),
     "openai-python parse": openai_python(parse),
+    "openai-python background": openai_python(background),
+    "openai-python resumed": openai_python(resumed),
     "openai-agents whole": openai_agents(streamed=False),
     "openai-agents streamed": openai_agents(streamed=True),
     "langchain whole": langchain(streamed=False),

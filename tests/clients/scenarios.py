@@ -72,6 +72,8 @@ ASIDE: list[tuple[str, str, dict[str, Any]]] = [
         for client in ("*create", "*parse", "*whole")
         for name in ("error-mid-*", "disconnect")
     ),
+    # In the background there is no status to answer with: the response has failed.
+    *((client, "error-4*", vars(failed(0))) for client in ("*background", "*resumed")),
     # They raise for what the model did not finish or refused.
     ("openai-agents*", "refusal", vars(failed(0))),
     ("openai-agents*", "length", vars(failed(0))),

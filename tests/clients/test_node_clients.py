@@ -34,6 +34,8 @@ CLIENTS: dict[str, tuple[str, str]] = {
     "openai-node stream": ("openai", "stream"),
     "openai-node .stream()": ("openai", "helper"),
     "openai-node parse": ("openai", "parse"),
+    "openai-node background": ("openai", "background"),
+    "openai-node resumed": ("openai", "resumed"),
     "aisdk whole": ("aisdk", "whole"),
     "aisdk streamed": ("aisdk", "stream"),
 }

@@ -19,9 +19,12 @@ from typing import Any
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from antiphon.errors import BadInput
-from antiphon.gateway import StoreConfig, create_app
+from antiphon.gateway import Limits, StoreConfig, create_app
+from antiphon.gateway.bodies import read_body
 from antiphon.gateway.process import check_workers, served_config
 from antiphon.gateway.store import Conversation, Store, Stored
 from tests.providers.backends import loopback
@@ -379,9 +382,12 @@ BODIES: list[tuple[str, bytes, tuple[int, Any]]] = [
     ("gzip", gzip.compress(ASK)[:-12], (400, "invalid_json")),
     ("br", ASK, (415, "unsupported_encoding")),
     ("gzip, gzip", gzip.compress(gzip.compress(ASK)), (415, "unsupported_encoding")),
-    ("identity", b"\xef\xbb\xbf" + ASK, (400, "invalid_json")),
+    ("identity", b"\xef\xbb\xbf" + ASK, (200, None)),
+    ("gzip", gzip.compress(b"\xef\xbb\xbf" + ASK), (200, None)),
     ("identity", ASK.decode().encode("utf-16"), (400, "invalid_json")),
-    ("identity", b'{"model":"echo","input":"\\ud800"}', (400, "invalid_json")),
+    ("identity", b'{"model":"echo","input":"\\ud800"}', (200, None)),
+    ("identity", b'{"model":"echo","input":"\\ud800}', (400, "invalid_json")),
+    ("identity", b'{"model":"\\udc00","input":"x"}', (200, None)),
     ("identity", b'{"model":"echo","input":"x","temperature":1e999}', (400, "invalid_json")),
     ("identity", b"", (400, "invalid_json")),
     ("identity", b" " * (1_000_000 - len(ASK)) + ASK, (200, None)),
@@ -394,6 +400,28 @@ async def test_bodies(coding: str, body: bytes, expected: tuple[int, Any]) -> No
     async with asking({"limits": {"body_bytes": 1_000_000}}) as client:
         answer = await client.post("/v1/responses", content=body, headers={**JSON, "content-encoding": coding})
     assert told(answer)[:2] == expected
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=40))
+def test_halves_of_characters_are_replaced(said: str) -> None:
+    """As `JSON.stringify` writes them; backslashes, whole characters and all else stay."""
+    escaped = json.dumps({"model": "echo", "input": said + "\ud83d"}).encode()
+
+    async def pieces() -> AsyncGenerator[bytes]:
+        yield escaped
+
+    body = asyncio.run(read_body(pieces(), {"content-type": "application/json"}, Limits()))
+    paired = (said + "\ud83d").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    assert body.held["input"] == paired
+    assert body.notes == ("body: halves of characters were replaced",)
+
+
+async def test_a_text_that_was_cut_within_a_character_is_told(scripted: Scripted) -> None:
+    body = b'{"model":"history","input":"cut \\ud83d","store":false}'
+    async with asking(over(scripted)) as client:
+        answer = await client.post("/v1/responses", content=body, headers=JSON)
+    assert "halves of characters" in answer.headers["warning"]
+    assert answer.json()["output"][0]["content"][0]["text"] == "user | cut \ufffd"
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/conversations"])
@@ -671,6 +699,27 @@ async def test_backends_of_any_kind(stream: bool, name: str, caplog: pytest.LogC
         found = final["status"], shape(final)["output"]
     assert found == expected
     assert KEY not in answer.text
+    assert KEY not in caplog.text
+    assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+async def test_backends_of_any_kind_in_the_background(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What would be an error's status is a failed response, and its events are those of a good stream."""
+    script, expected = BACKENDS[name]
+    settings: Json = {"retry": {"attempts": 0}, "limits": {"first_byte": 1, "idle": 1}}
+    async with (
+        loopback.serve(lambda request: script) as server,
+        asking({"backends": {"b": {"url": server.url, "api_key": KEY}}, **settings}) as client,
+    ):
+        begun = (await asked(client, "m", background=True)).json()
+        followed = await client.get(f"/v1/responses/{begun['id']}?stream=true")
+        stored = (await client.get(f"/v1/responses/{begun['id']}")).json()
+    events = judged(events_in(followed.content))
+    assert events[0]["response"] == begun
+    assert events[-1]["response"] == stored
+    assert (stored["status"], shape(stored)["output"]) == (expected if expected[0] == "completed" else ("failed", []))
+    assert KEY not in followed.text
     assert KEY not in caplog.text
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 

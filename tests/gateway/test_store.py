@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,70 +19,11 @@ import pytest
 from antiphon.errors import BadInput
 from antiphon.gateway import StoreConfig, create_app
 from antiphon.gateway.database import engine_url
-from antiphon.gateway.store import Store
+from antiphon.gateway.store import Store, Stored
 
 from .asking import TOOL, Json, asked, asking, events_in, judged, shape, streamed, whole
 from .conftest import over
 from .scripted_backend import Scripted
-
-POSTGRES = shutil.which("postgres")
-
-
-def binary(name: str) -> str:
-    """Return the path of one of PostgreSQL's programs, which some systems keep off the path."""
-    found = shutil.which(name) or next((str(one) for one in Path("/usr/lib/postgresql").glob(f"*/bin/{name}")), None)
-    if found is None:
-        pytest.skip(f"PostgreSQL's {name} is not installed")
-    return found
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL of its own, in a new folder; as another user where this is root, which it refuses."""
-    pytest.importorskip("asyncpg", reason="the PostgreSQL driver asyncpg is not installed")
-    folder = Path("/tmp") / f"antiphon-pg-{os.getpid()}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o755)
-    as_user: list[str] = []
-    if os.geteuid() == 0:
-        if shutil.which("runuser") is None:
-            pytest.skip("PostgreSQL does not run as root, and there is no runuser")
-        shutil.chown(folder, "nobody")
-        as_user = ["runuser", "-u", "nobody", "--"]
-    data = folder / "data"
-    made = subprocess.run(
-        [*as_user, binary("initdb"), "-D", str(data), "-U", "antiphon", "--auth=trust", "-N"],
-        capture_output=True,
-        text=True,
-    )
-    if made.returncode:
-        pytest.skip(f"initdb failed: {made.stderr[-300:]}")
-    server = subprocess.Popen(
-        [*as_user, binary("postgres"), "-D", str(data), "-k", str(folder), "-c", "listen_addresses=", "-F"],
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
-    socket_file = folder / ".s.PGSQL.5432"
-    for _ in range(200):
-        if socket_file.exists():
-            break
-        time.sleep(0.05)
-    yield f"postgresql://antiphon@/postgres?host={folder}"
-    server.send_signal(signal.SIGINT)
-    if as_user:  # runuser passes no signals on
-        pid = int((data / "postmaster.pid").read_text().split()[0]) if (data / "postmaster.pid").exists() else 0
-        if pid:
-            os.kill(pid, signal.SIGINT)
-    server.wait(20)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a database that several gateways may share."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'gateway.db'}"
-    return str(request.getfixturevalue("postgres"))
 
 
 @pytest.fixture
@@ -255,6 +195,35 @@ async def test_many_at_once(two: Two) -> None:
     assert [item["role"] for item in items] == ["user", "assistant"] * 20
 
 
+async def test_transactions_that_collide_are_tried_again(postgres: str, caplog: pytest.LogCaptureFixture) -> None:
+    """PostgreSQL ends one of two that wait for each other: what is to be stored is stored all the same."""
+    import asyncpg
+
+    store = Store(StoreConfig(url=postgres, timeout=20))
+    await store.put(Stored(response("resp_before"), []), "anne")
+    aged = "UPDATE antiphon_responses SET expires_at = expires_at - 10 WHERE id = 'resp_before'"
+    same = "INSERT INTO antiphon_responses (id, owner, created_at, expires_at, status, response, input)"
+    other = await asyncpg.connect(postgres)
+    await other.execute(aged)
+    transaction = other.transaction()
+    await transaction.start()
+    await other.execute(aged)  # holds the row that the response builds on
+    putting = asyncio.create_task(store.put(Stored(response("resp_after"), [], previous_id="resp_before"), "anne"))
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    for _ in range(1000):
+        if await other.fetchval(waiting):
+            break
+        await asyncio.sleep(0.02)
+    await other.execute(f"{same} VALUES ('resp_after', 'bob', 1, 1, 'completed', '', '')")  # waits for the other one
+    await transaction.rollback()
+    await other.close()
+    await putting
+    kept = await store.get("resp_after", "anne")
+    await store.aclose()
+    assert kept is not None
+    assert caplog.records == []
+
+
 # --- what is too old, too much, or too new -----------------------------------------------------------------------------
 
 
@@ -275,10 +244,12 @@ async def test_a_chain_is_kept_as_long_as_its_last_response(scripted: Scripted, 
     assert (hidden, cleaned, found) == (404, 1, [200, 200, 404])
 
 
+def response(name: str) -> Json:
+    return {"id": name, "created_at": int(time.time()), "status": "completed", "output": []}
+
+
 async def test_the_oldest_go_where_there_are_too_many(tmp_path: Path) -> None:
     store = Store(StoreConfig(url=f"sqlite:///{tmp_path / 'a.db'}", most_responses=2))
-    from antiphon.gateway.store import Stored
-
     for number in range(5):
         response: Json = {"id": f"resp_{number}", "created_at": number, "status": "completed", "output": []}
         await store.put(Stored(response, []), "anne")

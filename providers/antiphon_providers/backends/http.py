@@ -113,6 +113,19 @@ class HttpBackend:
         async with self._answer("GET", "/models", None, None, None) as answer:
             return await answer.models()
 
+    async def ask(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: Timeout | None = None,  # noqa: ASYNC109
+    ) -> dict[str, Any]:
+        """Return the JSON object that the server answers at another path, such as `/tokenize`: beside `/v1`, not below."""
+        asked = {**body, "stream": False}
+        async with self._answer("POST", path, asked, headers, timeout, root=self._root.removesuffix("/v1")) as answer:
+            return await answer.completion()
+
     async def aclose(self) -> None:
         """Close the connections of the event loop that runs, also those in use."""
         await self._clients.close()
@@ -142,6 +155,7 @@ class HttpBackend:
         headers: Mapping[str, str] | None,
         timeout: Timeout | None,
         query: Mapping[str, Any] | None = None,
+        root: str | None = None,
     ) -> Answer:
         """Return the answer to a request that is sent when the answer is entered."""
         times = settled(self._timeouts, timeout)
@@ -152,7 +166,7 @@ class HttpBackend:
         named.update(headers)
         request = client.build_request(
             method,
-            self._root + path,
+            (self._root if root is None else root) + path,
             content=None if body is None else _encoded({**self._body, **body}),
             headers=named,
             params={**self._query, **(query or {})} or None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -126,9 +125,8 @@ def _run(
     if workers == 1:
         uvicorn.run(app, **common)
         return
-    spec = {"path": str(path.resolve()) if path else None, "options": options, "host": host, "insecure": insecure}
-    os.environ[process.SPEC] = json.dumps(spec)
-    uvicorn.run("antiphon.gateway.process:worker_app", factory=True, workers=workers, **common)
+    with process.workers(path, options, host, insecure=insecure):
+        uvicorn.run("antiphon.gateway.process:worker_app", factory=True, workers=workers, **common)
 
 
 def _backends(given: list[str], profile: str | None, key_env: str | None, pass_key: bool) -> dict[str, dict[str, Any]]:

@@ -81,14 +81,19 @@ class Answer:
 
     async def begin(self) -> None:
         """Return once events can be read. Raises what failed before; after a silence events come all the same."""
-        self._begun = asyncio.create_task(self.exchange.stream("sse"))
-        done, _ = await asyncio.wait((self._begun,), timeout=self._limits.keep_alive)
-        if done and self._begun.exception() is not None:
+        begun = self._begun = asyncio.create_task(self.exchange.stream("sse"))
+        done, _ = await asyncio.wait((begun,), timeout=self._limits.keep_alive)
+        if done and begun.exception() is not None:
             self.status = "failed"
-            self._begun.result()
-        self._pump = asyncio.create_task(self._run(self._begun))
+            begun.result()
+        self._pump = asyncio.create_task(self._run(begun))
         if done:
             await asyncio.sleep(0)  # the first events are there, and so is the id
+
+    def begin_aside(self) -> None:
+        """Begin without waiting: what fails before the first event is in the events, too."""
+        self._begun = asyncio.create_task(self.exchange.stream("sse"))
+        self._pump = asyncio.create_task(self._run(self._begun))
 
     def end(self, reason: Exception) -> None:
         """End the response as failed, for this reason. Its reader gets what was made so far, and the ending."""
@@ -172,7 +177,9 @@ class Answer:
     async def _late(self, problem: Exception) -> None:
         """Put the events of a response that failed before its first item, after the headers had been sent."""
         exchange = self.exchange
-        handler = ChatCmplStreamHandler(exchange.profile, request=exchange.echo, events="sse")
+        handler = ChatCmplStreamHandler(
+            exchange.profile, request=exchange.echo, ids=exchange.ids, created_at=exchange.created_at, events="sse"
+        )
         *head, last = handler.fail(problem)
         for event in head:
             self._put(event)

@@ -14,8 +14,10 @@ from starlette.routing import Route
 from antiphon.backend import Backend
 from antiphon.profile import Profile
 
+from .compaction import Compaction
 from .config import GatewayConfig, make_config
 from .conversations import Conversations
+from .counting import Counting
 from .gateway import Gateway
 from .hosts import Hosts
 from .openapi import document
@@ -58,11 +60,14 @@ def create_app(
 
 def _routes(gateway: Gateway) -> list[Route]:
     routes, conversations = Routes(gateway), Conversations(gateway)
+    counting, compaction = Counting(gateway), Compaction(gateway)
     one, item = "/conversations/{conversation_id}", "/conversations/{conversation_id}/items/{item_id}"
     keyed: list[tuple[str, str, str, Act]] = [
         ("POST", "/responses", "create", routes.create),
         ("GET", "/responses/{response_id}", "retrieve", routes.retrieve),
         ("DELETE", "/responses/{response_id}", "delete", routes.delete),
+        ("POST", "/responses/input_tokens", "input_tokens", counting.create),
+        ("POST", "/responses/compact", "compact", compaction.create),
         ("POST", "/responses/{name}", "unknown", routes.unknown),
         ("POST", "/responses/{response_id}/cancel", "cancel", routes.cancel),
         ("GET", "/responses/{response_id}/input_items", "input_items", routes.input_items),

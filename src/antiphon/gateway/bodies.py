@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import zlib
 from collections.abc import AsyncIterable, Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
@@ -15,7 +16,13 @@ from .errors import ApiError, invalid
 JSON_TYPE, JSON_SUFFIX = "application/json", "+json"
 DEEPEST = 200  # levels of nesting
 MOST_BRACKETS = 500_000  # arrays and objects, also those in texts: each costs the memory of a hundred bytes
+BOM = b"\xef\xbb\xbf"  # some clients begin with it, and it says nothing. Source: RFC 8259, section 8.1
 LARGE = 256 * 1024  # bytes of JSON: what is done with more of it would hold up the event loop
+
+# In JSON text: a backslash that stands for itself, a character in two halves, or one half alone.
+_CHARACTERS = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
 
 
 # A piece of a packed body, and how many bytes may come of it, to what comes of it.
@@ -23,10 +30,11 @@ Unpacker: TypeAlias = Callable[[bytes, int], bytes]
 
 
 class Body(NamedTuple):
-    """The JSON object in a body. `is_large`: what goes over all of it belongs into a thread."""
+    """The JSON object in a body. `is_large`: what goes over all of it belongs into a thread. `notes`: what was changed."""
 
     held: dict[str, Any]
     is_large: bool
+    notes: tuple[str, ...] = ()
 
 
 async def read_body(pieces: AsyncIterable[bytes], headers: Mapping[str, str], limits: Limits) -> Body:
@@ -38,11 +46,26 @@ async def read_body(pieces: AsyncIterable[bytes], headers: Mapping[str, str], li
     _check_type(headers)
     try:
         async with asyncio.timeout(limits.body_seconds):
-            data = await _unpacked(pieces, headers, limits.body_bytes)
+            data = (await _unpacked(pieces, headers, limits.body_bytes)).removeprefix(BOM)
     except TimeoutError:
         raise ApiError(408, f"the body took more than {limits.body_seconds:g} s", code="request_timeout") from None
     is_large = len(data) > LARGE
-    return Body(await asyncio.to_thread(parse, data) if is_large else parse(data), is_large)
+    held, notes = await asyncio.to_thread(_read, data) if is_large else _read(data)
+    return Body(held, is_large, notes)
+
+
+def _read(data: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the JSON object in `data`, and what was changed in it.
+
+    JavaScript sends a text that was cut within a character as half a character, which no other JSON has.
+    """
+    try:
+        return parse(data), ()
+    except ApiError:
+        whole = _CHARACTERS.sub(lambda found: b"\\ufffd" if found["half"] else found[0], data)
+        if whole == data:
+            raise
+    return parse(whole), ("body: halves of characters were replaced",)
 
 
 def parse(data: bytes) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from antiphon.errors import BadInput
@@ -30,6 +30,8 @@ class BackendConfig(_Part):
 
     `models`: the names that it answers to, with `*`; none: it is asked for all that no other has. `pass_caller_key`:
     the key that a caller sends goes to the backend instead of ours. `options`: what else the kind is made with.
+    `count_tokens`: how the tokens of a request are counted: by an endpoint of the server's own, where its profile has
+    one, by asking the model for a few tokens, which reports them and costs the prompt, or not at all.
     """
 
     kind: str = "http"
@@ -43,13 +45,14 @@ class BackendConfig(_Part):
     options: dict[str, Any] = Field(default_factory=dict)
     reasoning: Literal["summary", "text"] = "summary"
     pass_caller_key: bool = False
+    count_tokens: Literal["endpoint", "ask", "none"] | None = None
 
 
 class Limits(_Part):
     """How much a caller may ask for. Times are seconds; None is without limit.
 
     `body_bytes`: of a request, unpacked; `body_seconds`: until it is there. `streams`: responses that are made at the
-    same time. `connect`, `first_byte`, `idle`, `total`: what a backend may take. `events`: of one response.
+    same time, and streams that are followed; `background`: responses that are made in the background. `connect`, `first_byte`, `idle`, `total`: what a backend may take. `events`: of one response.
     `keep_alive`: silence after which a comment is sent, and after which a stream begins although the backend has said
     nothing. `buffer_bytes`: what a slow reader may be behind before the backend is no longer read. `history_items`: of
     a request, and of what it goes on from. `drain`: what streams get when the process is told to end.
@@ -58,6 +61,7 @@ class Limits(_Part):
     body_bytes: int = Field(default=64 * 1024 * 1024, gt=0)
     body_seconds: Seconds = 60.0
     streams: int = Field(default=1000, gt=0)
+    background: int = Field(default=100, gt=0)
     connect: Seconds | None = 10.0
     first_byte: Seconds | None = 600.0
     idle: Seconds | None = 300.0
@@ -80,7 +84,9 @@ class StoreConfig(_Part):
     """Where finished responses are kept. `url`: an SQLAlchemy URL, "memory", or "none".
 
     `keep_seconds`: after which they are deleted, unless a later one builds on them. `most_responses`: beyond which the
-    oldest are; in memory never more than a thousand. `timeout`: of one operation.
+    oldest are; in memory never more than a thousand. `timeout`: of one operation. `beat`: after which a process says
+    again that it makes its background responses, and asks which are cancelled; `lease`: after which they are lost
+    where it does not.
     """
 
     url: str = MEMORY
@@ -88,6 +94,14 @@ class StoreConfig(_Part):
     most_responses: int = Field(default=100_000, gt=0)
     timeout: Seconds = 5.0
     clean_every: Seconds = 600.0
+    beat: Seconds = 1.0
+    lease: float = Field(default=30.0, ge=1)
+
+    @model_validator(mode="after")
+    def _lasting(self) -> StoreConfig:
+        if self.lease < 3 * self.beat:
+            raise ValueError("lease is less than three times beat: one that is late would lose what is made")
+        return self
 
 
 class PageConfig(_Part):

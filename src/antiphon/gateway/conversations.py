@@ -86,9 +86,9 @@ class Conversations:
     # --- inside ------------------------------------------------------------------------------------------------
 
     async def _body(self, request: Request) -> dict[str, Any]:
-        body, _ = await read_body(_some(request), request.headers, self._gateway.config.limits)
-        check(body, CONVERSATION)
-        return body
+        body = await read_body(_some(request), request.headers, self._gateway.config.limits)
+        check(body.held, CONVERSATION)
+        return body.held
 
     async def _given(self, body: Json, caller: Caller) -> list[Json]:
         """Return the items in a body, and for references what they refer to: it may be deleted before they are used."""

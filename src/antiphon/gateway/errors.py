@@ -79,6 +79,10 @@ class ShuttingDown(Stopped):
     """The gateway is about to end."""
 
 
+class TookTooLong(Stopped):
+    """The response took longer than the configuration allows."""
+
+
 class TooManyEvents(Stopped):
     """The answer has more events than the configuration allows."""
 

@@ -12,14 +12,17 @@ from antiphon.backend import Backend
 from antiphon.profile import Profile
 
 from .answer import Answer, Answers, with_fields
+from .background import Background
+from .beside import Beside
 from .config import NO_STORE, GatewayConfig
 from .errors import ApiError, ShuttingDown, StoreUnavailable
 from .keys import Caller, Keys
 from .making import Maker, Making, overloaded
-from .metrics import Metrics
+from .metrics import BACKGROUND, PROCESSES, RUNNING, Metrics
 from .page import Page
 from .recorded import Recorded
 from .router import Router
+from .running import Run
 from .stopping import Stop, StoppableBackend
 from .store import Store, Stored
 
@@ -46,7 +49,9 @@ class Gateway:
         self.answers = Answers(config.limits)
         self.metrics = Metrics()
         self.page = Page(config.page) if config.page.enabled else None
+        self.beside: Beside | None = None  # processes behind the same port, whose counts are told with ours
         self.draining = False
+        self.background = None if self.store is None else Background(config, self.store, self.let_go)
         self.maker = Maker(config, self.router, self.store)
         self._drained: asyncio.TimerHandle | None = None
 
@@ -55,6 +60,12 @@ class Gateway:
         if self.store is None:
             raise ApiError(404, "this gateway stores nothing: configure store.url", code="store_disabled")
         return self.store
+
+    def needed_background(self) -> Background:
+        """Return what makes background responses. Raises ApiError where there is no store."""
+        self.needed_store()
+        assert self.background is not None
+        return self.background
 
     # --- one response ------------------------------------------------------------------------------------------
 
@@ -114,6 +125,14 @@ class Gateway:
         self.answers.add(answer)
         return answer
 
+    async def begin_background(self, making: Making, caller: Caller) -> Run:
+        """Begin a response that is made whether its caller stays or not. Raises StoreUnavailable where it cannot be kept."""
+        recorded = Recorded()
+        run = await self.needed_background().begin(making, caller, recorded)
+        if self.page is not None:
+            self.page.show(caller, making.named.name, recorded)
+        return run
+
     async def let_go(self, answer: Answer, making: Making) -> None:
         """Close an answer, however far it came, and count it."""
         self.answers.remove(answer)
@@ -127,6 +146,17 @@ class Gateway:
             log.error("response %s broke: %s", answer.id, where(answer.broken))
         self._count(making, outcome, answer.began)
 
+    def gauges(self) -> dict[str, int]:
+        """Return what there is now."""
+        return {RUNNING: len(self.answers), BACKGROUND: len(self.background or ()), PROCESSES: 1}
+
+    async def counted(self) -> str:
+        """Return what was counted here, and by the processes beside this one, as Prometheus text."""
+        if self.beside is None:
+            return self.metrics.text(self.gauges())
+        joined, gauges = await self.beside.joined()
+        return joined.text(gauges)
+
     # --- the end -----------------------------------------------------------------------------------------------
 
     def drain(self) -> None:
@@ -135,18 +165,27 @@ class Gateway:
             return
         self.draining = True
         loop = asyncio.get_running_loop()
-        self._drained = loop.call_later(self.config.limits.drain, self.answers.end_all, "the gateway is shutting down")
+        self._drained = loop.call_later(self.config.limits.drain, self._end_all, "the gateway is shutting down")
 
     async def aclose(self) -> None:
-        """End all responses, and close what is open."""
+        """End all responses, and close what is open. One that drains lets background responses have their time."""
+        if self._drained is not None and self.background is not None:
+            await self.background.finished(self._drained.when() - asyncio.get_running_loop().time())
         if self._drained is not None:
             self._drained.cancel()
         self.answers.end_all("the gateway was shut down")
+        if self.background is not None:
+            await self.background.aclose()
         await self.router.aclose()
         if self.store is not None:
             await self.store.aclose()
 
     # --- inside ------------------------------------------------------------------------------------------------
+
+    def _end_all(self, why: str) -> None:
+        self.answers.end_all(why)
+        if self.background is not None:
+            self.background.end_all(why)
 
     async def _keep(
         self, making: Making, caller: Caller, response: dict[str, Any], recorded: Recorded | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 
 from antiphon.models.exchange import Exchange
@@ -12,12 +12,13 @@ from antiphon.request import Change
 from antiphon.request.report import REFUSED
 
 from .bodies import Body
+from .compacted import opened
 from .config import GatewayConfig
 from .errors import ApiError, StoreUnavailable, invalid
 from .history import History, history_of
 from .keys import Caller
 from .router import Named, Router
-from .schema import CREATE, check
+from .schema import CREATE, Schema, check
 from .store import Store
 
 # Of client libraries, and not of the API: a caller must not reach the backend's headers and body by them.
@@ -34,13 +35,15 @@ _LONGEST_WARNING = 300
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """A response that is about to be made. `keeps`: it is to be stored. `notes`: what is not done as it was asked."""
+    """A response that is about to be made. `keeps`: it is to be stored. `streams`: the caller wants events.
+    `background`: it is made whether the caller stays or not. `notes`: what is not done as it was asked."""
 
     exchange: Exchange
     named: Named
     history: History
     keeps: bool
     streams: bool
+    background: bool
     notes: tuple[str, ...]
 
 
@@ -53,28 +56,51 @@ class Maker:
     async def make(self, body: Body, caller: Caller) -> Making:
         """Return what is to be done for a create request. Raises ApiError and BadRequest, which name the parameter."""
         params = {name: value for name, value in body.held.items() if name not in UNTOLD}
-        notes = [f"{name}: ignored: it is of the client library" for name in body.held if name in UNTOLD]
+        notes = [
+            *body.notes,
+            *(f"{name}: ignored: it is of the client library" for name in body.held if name in UNTOLD),
+        ]
         if self._config.default_model is not None and params.get("model") is None:
             params["model"] = self._config.default_model
         await _done(body.is_large, _check, params)
         named, model = self._router.find(params["model"])
+        background = bool(params.get("background"))
         keeps = await self._keeps(params, notes)
         history = await history_of(params, self._store, caller.owner, self._config.limits.history_items)
         streams = bool(params.get("stream"))
-        if params.get("background"):
-            self._lost(notes, "background", "responses are made in the foreground alone")
         told = {name: value for name, value in params.items() if name not in OURS}
         headers = {"Authorization": f"Bearer {caller.key}"} if named.config.pass_caller_key and caller.key else None
-        told["input"] = [*history.before, *history.own]
+        told["input"] = [opened(one) for one in (*history.before, *history.own)]
         much = body.is_large or len(told["input"]) > MOST_ITEMS
-        exchange = await _done(much, model.exchange, told, stream=streams, headers=headers)
-        exchange.echo = {**params, "store": keeps, "background": False}
+        exchange = await _done(much, model.exchange, told, stream=streams or background, headers=headers)
+        exchange.echo = {**params, "store": keeps, "background": background}
         notes += [_told(change) for change in exchange.chat.report if change.kind in REFUSED]
-        return Making(exchange, named, history, keeps, streams, tuple(notes))
+        return Making(exchange, named, history, keeps, streams, background, tuple(notes))
+
+    async def make_aside(self, body: Body, caller: Caller, known: Mapping[str, Schema], **settled: Any) -> Making:
+        """Return what is to be done for another request that is answered by asking the model, and is not stored.
+
+        `known`: the parameters that it has. `settled`: those that are given whatever it says.
+        """
+        held = {name: value for name, value in body.held.items() if name in known}
+        notes: list[str] = []
+        for name, value in body.held.items():
+            if name not in known and value is not None:
+                self._lost(notes, name[:64], "this request has no such parameter")
+        making = await self.make(Body({**held, **settled, "store": False}, body.is_large, body.notes), caller)
+        return replace(making, notes=(*notes, *making.notes))
 
     async def _keeps(self, params: Mapping[str, Any], notes: list[str]) -> bool:
         """Return whether the response is to be stored: as it is asked for, and by default where that can be done."""
         asked = params.get("store")
+        if params.get("background"):
+            if asked is False:
+                raise invalid(
+                    "background", "a background response is kept in the store: 'store' cannot be false with it"
+                )
+            if self._store is None:
+                raise invalid("background", "this gateway stores nothing, and background responses need its store.url")
+            return True  # where the store is away, its first operation raises
         if asked is False:
             return False
         if self._store is None:
@@ -132,11 +158,11 @@ def _quoted(note: str) -> str:
     return plain.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def overloaded(most: int) -> ApiError:
+def overloaded(most: int, where: str = "") -> ApiError:
     """Return the error for a response that has no place."""
     return ApiError(
         503,
-        f"{most} responses are being made, and no more are allowed",
+        f"{most} responses are being made{where}, and no more are allowed",
         code="server_overloaded",
         headers={"Retry-After": "1"},
     )

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 Labels = tuple[tuple[str, str], ...]
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+RUNNING, BACKGROUND, PROCESSES = "antiphon_responses_running", "antiphon_background_running", "antiphon_processes"
+GAUGES = {
+    RUNNING: "Responses that are made now, and streams that are followed.",
+    BACKGROUND: "Responses that are made in the background now.",
+    PROCESSES: "Processes that these numbers are of.",
+}
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -23,6 +30,15 @@ class Counter:
         """Count `amount` more."""
         key = tuple(sorted(labels.items()))
         self.values[key] = self.values.get(key, 0) + amount
+
+    def held(self) -> list[Any]:
+        """Return the values as JSON data."""
+        return [[labels, value] for labels, value in self.values.items()]
+
+    def join(self, held: Iterable[Any]) -> None:
+        """Add what another process counted."""
+        for labels, value in held:
+            self.add(value, **dict(labels))
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the text format."""
@@ -47,6 +63,18 @@ class Histogram:
         counts = self.counts.setdefault(key, [0] * (len(self.buckets) + 1))
         counts[bisect_left(self.buckets, seconds)] += 1
         self.sums[key] = self.sums.get(key, 0.0) + seconds
+
+    def held(self) -> list[Any]:
+        """Return the values as JSON data."""
+        return [[labels, counts, self.sums[labels]] for labels, counts in self.counts.items()]
+
+    def join(self, held: Iterable[Any]) -> None:
+        """Add what another process counted."""
+        for labels, counts, total in held:
+            key: Labels = tuple((name, value) for name, value in labels)
+            mine = self.counts.get(key, [0] * (len(self.buckets) + 1))
+            self.counts[key] = [one + other for one, other in zip(mine, counts, strict=True)]
+            self.sums[key] = self.sums.get(key, 0.0) + total
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the text format."""
@@ -74,13 +102,23 @@ class Metrics:
         self.first_event = Histogram("antiphon_first_event_seconds", "From the request to the first event.")
         self.duration = Histogram("antiphon_response_seconds", "From the request to the end of the response.")
 
-    def text(self, running: int) -> str:
-        """Return everything in the text format. `running`: responses that are made now."""
+    def held(self) -> dict[str, Any]:
+        """Return everything that only grows, as JSON data."""
+        return {name: one.held() for name, one in vars(self).items()}
+
+    def join(self, held: Mapping[str, Any]) -> None:
+        """Add what another process counted."""
+        for name, one in vars(self).items():
+            one.join(held[name])
+
+    def text(self, gauges: Mapping[str, int]) -> str:
+        """Return everything in the text format. `gauges`: what there is now, by the names of `GAUGES`."""
         lines: list[str] = []
         for one in vars(self).values():
             lines += one.lines()
-        lines += _head("antiphon_responses_running", "Responses that are made now.", "gauge")
-        return "\n".join([*lines, f"antiphon_responses_running {running}", ""])
+        for name, value in gauges.items():
+            lines += [*_head(name, GAUGES[name], "gauge"), f"{name} {value}"]
+        return "\n".join([*lines, ""])
 
 
 def _head(name: str, about: str, kind: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from antiphon import __version__
 
-from .schema import CONVERSATION, CREATE, Schema
+from .schema import COMPACT, CONVERSATION, COUNT, CREATE, Schema
 
 Json: TypeAlias = dict[str, Any]
 
@@ -45,6 +45,7 @@ _REFUSED = {
     "422": "The backend refuses the request",
     "429": "The backend's limit is reached",
     "500": "The backend failed",
+    "501": "The backend has no counter of tokens",
     "502": "The backend cannot be reached",
     "503": "No place is free, or the store cannot be used",
     "504": "The backend took too long",
@@ -70,6 +71,8 @@ def document() -> Json:
         "security": [{}, {"key": []}],
         "paths": {
             "/v1/responses": {"post": _does("create", _body(CREATE, ["model", "input"]), streams=True)},
+            "/v1/responses/input_tokens": {"post": _does("countInputTokens", _body(COUNT, ["model"]))},
+            "/v1/responses/compact": {"post": _does("compact", _body(COMPACT, ["model"]))},
             response: {
                 "get": _does("retrieve", query=("stream", "starting_after"), path=response, streams=True),
                 "delete": _does("delete", path=response),

@@ -8,9 +8,10 @@ import json
 import os
 import signal
 import socket
+import tempfile
 import threading
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,7 +21,8 @@ from starlette.applications import Starlette
 from antiphon.errors import BadInput
 
 from .app import create_app
-from .config import MEMORY, GatewayConfig, load_config
+from .beside import Beside
+from .config import MEMORY, GatewayConfig, PageConfig, load_config
 from .gateway import Gateway
 from .logs import be_quiet
 
@@ -95,16 +97,24 @@ def served_config(path: Path | None, options: Mapping[str, Any], host: str, *, i
     return config.model_copy(update=changes)
 
 
-def served_app(config: GatewayConfig) -> Starlette:
-    """Return the app of a process: told to end, it takes no more requests, and lets streams finish for a while."""
+def served_app(config: GatewayConfig, folder: Path | None = None) -> Starlette:
+    """Return the app of a process: told to end, it takes no more requests, and lets streams finish for a while.
+
+    `folder`: where processes behind the same port tell each other what they count.
+    """
     app = create_app(config)
     inner = app.router.lifespan_context
+    gateway: Gateway = app.state.gateway
 
     @asynccontextmanager
     async def lifespan(one: Starlette) -> AsyncGenerator[Any]:
         be_quiet()
-        async with inner(one) as state:
-            with_signals(app.state.gateway)
+        async with AsyncExitStack() as stack:
+            if folder is not None:
+                gateway.beside = Beside(folder, gateway.metrics, gateway.gauges)
+                await stack.enter_async_context(gateway.beside.writing())
+            state = await stack.enter_async_context(inner(one))
+            with_signals(gateway)
             yield state
 
     app.router.lifespan_context = lifespan
@@ -112,10 +122,23 @@ def served_app(config: GatewayConfig) -> Starlette:
 
 
 def worker_app() -> Starlette:
-    """Return the app of one worker, as the environment says."""
+    """Return the app of one worker, as the environment says. The page is off unless the configuration has it on: each
+    worker knows its own streams alone."""
     held = json.loads(os.environ[SPEC])
     path = Path(held["path"]) if held["path"] else None
-    return served_app(served_config(path, held["options"], held["host"], insecure=held["insecure"]))
+    config = served_config(path, held["options"], held["host"], insecure=held["insecure"])
+    if not load_config(path, held["options"]).page.enabled:
+        config = config.model_copy(update={"page": PageConfig()})
+    return served_app(config, Path(held["folder"]))
+
+
+@contextmanager
+def workers(path: Path | None, options: Mapping[str, Any], host: str, *, insecure: bool) -> Generator[None]:
+    """Tell the workers that are started in the block what to serve; they share a folder meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="antiphon-") as folder:
+        spec = {"path": str(path.resolve()) if path else None, "options": options, "host": host, "insecure": insecure}
+        os.environ[SPEC] = json.dumps({**spec, "folder": folder})
+        yield
 
 
 def with_signals(gateway: Gateway) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
@@ -19,7 +20,9 @@ class Recorded:
 
     def __init__(self) -> None:
         self._blocks: list[bytes] = []
+        self._starts: list[int] = []  # the number of the first event of each block
         self._fresh = bytearray()
+        self._fresh_start = 0
         self.events = 0
 
     def add(self, event: bytes) -> None:
@@ -31,7 +34,13 @@ class Recorded:
 
     def kept(self) -> Iterator[bytes]:
         """Return all events that there are now, to be read whenever, in any thread."""
-        return chain(events_after(b"".join(self._blocks), -1), _cut(bytes(self._fresh)))
+        return self.since(0)
+
+    def since(self, number: int) -> Iterator[bytes]:
+        """Return the events that there are now from this number on, counted from 0; whenever, in any thread."""
+        first = bisect_right(self._starts, number) - 1
+        blocks = self._blocks[max(first, 0) :] if number < self._fresh_start else []
+        return chain(events_after(b"".join(blocks), number - 1), after(_cut(bytes(self._fresh)), number - 1))
 
     def packed(self) -> bytes:
         """Return all that was kept."""
@@ -40,9 +49,16 @@ class Recorded:
         return b"".join(self._blocks)
 
     def _pack(self) -> None:
-        block = zstandard.ZstdCompressor(level=1).compress(bytes(self._fresh))
-        self._blocks.append(_LENGTH.pack(len(block)) + block)
+        self._blocks.append(packed_events(bytes(self._fresh)))
+        self._starts.append(self._fresh_start)
         self._fresh.clear()
+        self._fresh_start = self.events
+
+
+def packed_events(events: bytes) -> bytes:
+    """Return events as one block. What follows one block may be another."""
+    block = zstandard.ZstdCompressor(level=1).compress(events)
+    return _LENGTH.pack(len(block)) + block
 
 
 def events_after(packed: bytes, number: int) -> Iterator[bytes]:
@@ -60,9 +76,14 @@ def events_after(packed: bytes, number: int) -> Iterator[bytes]:
 def after(events: Iterable[bytes], number: int) -> Iterator[bytes]:
     """Yield the events whose `sequence_number` is larger than `number`."""
     for event in events:
-        found = _NUMBER.search(event)
-        if found is not None and int(found.group(1)) > number:
+        if number_of(event) > number:
             yield event
+
+
+def number_of(event: bytes) -> int:
+    """Return the `sequence_number` of an event; -1 where it has none."""
+    found = _NUMBER.search(event)
+    return -1 if found is None else int(found.group(1))
 
 
 def _cut(events: bytes) -> Iterator[bytes]:

@@ -16,10 +16,10 @@ from .errors import ApiError, StoreUnavailable, invalid, missing
 from .gateway import Gateway
 from .history import page_of
 from .keys import Caller
-from .making import warning_headers
+from .making import Making, warning_headers
 from .metrics import CONTENT_TYPE
 from .recorded import after, events_after
-from .serving import EventsResponse, JsonResponse, Leaving, StoredEvents
+from .serving import EventsResponse, FollowedEvents, JsonResponse, Leaving, StoredEvents
 from .store import Stored
 
 PAGE, LARGEST_PAGE = 20, 100
@@ -38,23 +38,26 @@ class Routes:
         gateway = self._gateway
         gateway.take_place()  # before the body is read: it may be large, and slow to come
         leaving: Leaving | None = None
-        streams = False
+        response: Response | None = None
         try:
             body = await read_body(request.stream(), request.headers, gateway.config.limits)
             leaving = Leaving(request.receive)
             response = await leaving.unless(self._created(body, caller, leaving))
-            streams = isinstance(response, EventsResponse)
             return response
         finally:
-            if not streams:  # what streams gives its place back at its end
+            if not isinstance(
+                response, EventsResponse | FollowedEvents
+            ):  # what streams gives its place back at its end
                 gateway.answers.give_back()
-                if leaving is not None:
-                    leaving.stop()
+            if leaving is not None and not isinstance(response, EventsResponse):
+                leaving.stop()
 
     async def _created(self, body: Body, caller: Caller, leaving: Leaving) -> Response:
         gateway = self._gateway
         making = await gateway.maker.make(body, caller)
         headers = warning_headers(making.notes)
+        if making.background:
+            return await self._begun(making, caller, headers)
         if not making.streams:
             response = JsonResponse(await gateway.whole(making, caller))
             response.raw_headers += headers
@@ -68,6 +71,15 @@ class Routes:
         took = asyncio.get_running_loop().time() - answer.began
         gateway.metrics.first_event.observe(took, backend=making.named.name)
         return EventsResponse(gateway, answer, making, leaving, headers)
+
+    async def _begun(self, making: Making, caller: Caller, headers: list[tuple[bytes, bytes]]) -> Response:
+        """Begin a background response. Return it as it is now, or its events as they come."""
+        run = await self._gateway.begin_background(making, caller)
+        response: Response = JsonResponse(run.head)
+        if making.streams:
+            response = FollowedEvents(self._gateway, self._gateway.needed_background().follow(run.id, caller, -1))
+        response.raw_headers += headers
+        return response
 
     async def retrieve(self, request: Request, caller: Caller) -> Response:
         """Return a response, or its events again; those that it would have had, where it was not streamed."""
@@ -86,27 +98,44 @@ class Routes:
         stored = await self._stored(response_id, caller)
         if not streams:
             return JsonResponse(stored.response)
+        if stored.alive:
+            self._gateway.take_place()
+            return FollowedEvents(self._gateway, self._gateway.needed_background().follow(response_id, caller, number))
         if stored.events is not None:
-            return StoredEvents(events_after(stored.events, number))
+            return StoredEvents(self._gateway, events_after(stored.events, number))
         unfolded: Iterable[bytes] = await asyncio.to_thread(unfold, stored.response, "sse")
-        return StoredEvents(after(unfolded, number))
+        return StoredEvents(self._gateway, after(unfolded, number))
 
     async def delete(self, request: Request, caller: Caller) -> Response:
         """Delete a stored response."""
         response_id = request.path_params["response_id"]
         if not await self._gateway.needed_store().delete(response_id, caller.owner):
             raise missing("Response", response_id)
+        self._gateway.needed_background().forget(response_id, caller)
         return JsonResponse({"id": response_id, "object": "response", "deleted": True})
 
     async def cancel(self, request: Request, caller: Caller) -> Response:
-        """Cancel a response that is being made by this process."""
+        """Cancel a background response, whichever process makes it, or one that this process streams.
+
+        One that has ended stays as it is. Source: the API's guide to background mode (cancelling twice does no harm).
+        """
         response_id = request.path_params["response_id"]
         running = self._gateway.answers.find(response_id, caller)
         if running is not None:
             return JsonResponse(self._gateway.answers.cancel(running))
         stored = await self._stored(response_id, caller)
-        status = stored.response["status"]
-        raise ApiError(400, f"the response cannot be cancelled: it is {status}", code="response_not_cancellable")
+        if not stored.response.get("background"):
+            raise ApiError(
+                400,
+                f"the response cannot be cancelled: it is {stored.response['status']}, and was not made in the background",
+                code="response_not_cancellable",
+            )
+        if stored.alive:
+            ended = await self._gateway.needed_background().cancel(response_id, caller)
+            if ended is None:
+                raise missing("Response", response_id)
+            stored = ended
+        return JsonResponse(stored.response)
 
     async def input_items(self, request: Request, caller: Caller) -> Response:
         """Return the items of the request that a response answers."""
@@ -114,14 +143,14 @@ class Routes:
         return JsonResponse(paged(request, stored.input))
 
     async def _stored(self, response_id: str, caller: Caller) -> Stored:
-        store = self._gateway.store
-        stored = None if store is None else await store.get(response_id, caller.owner)
+        background = self._gateway.background
+        stored = None if background is None else await background.stored(response_id, caller.owner)
         if stored is None:
             raise missing("Response", response_id)
         return stored
 
     async def unknown(self, request: Request, caller: Caller) -> Response:
-        """Say that it is not there: of the API, `compact` and `input_tokens` would be, and no chat backend has them."""
+        """Say that it is not there: a POST to a response does nothing."""
         name = request.path_params["name"]
         raise ApiError(404, f"there is no such path: /responses/{name[:100]}", code="unknown_url")
 
@@ -169,9 +198,8 @@ class Routes:
         return JsonResponse({"status": "ready" if state != "unavailable" else "degraded", "store": state})
 
     async def metrics(self, request: Request, caller: Caller) -> Response:
-        """Return what this process counted."""
-        text = self._gateway.metrics.text(len(self._gateway.answers))
-        return Response(text, headers={"content-type": CONTENT_TYPE})
+        """Return what this process counted, and those beside it."""
+        return Response(await self._gateway.counted(), headers={"content-type": CONTENT_TYPE})
 
 
 def paged(request: Request, items: list[dict[str, Any]]) -> dict[str, Any]:

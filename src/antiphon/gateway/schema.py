@@ -61,6 +61,21 @@ CREATE: dict[str, Schema] = {
     "client_metadata": OBJECT,
     "context_management": {"anyOf": [ITEMS, OBJECT]},
 }
+# What other requests hold. Sources: `input_token_count_params` and `response_compact_params` of openai 3.57.
+COUNT: dict[str, Schema] = {
+    name: CREATE[name]
+    for name in (
+        *("model", "input", "instructions", "previous_response_id", "conversation", "tools", "tool_choice"),
+        *("parallel_tool_calls", "reasoning", "text", "truncation"),
+    )
+}
+COMPACT: dict[str, Schema] = {
+    name: CREATE[name]
+    for name in (
+        *("model", "input", "instructions", "previous_response_id", "prompt_cache_key", "prompt_cache_retention"),
+        "service_tier",
+    )
+}
 CONVERSATION: dict[str, Schema] = {"items": {**ITEMS, "maxItems": 1000}, "metadata": METADATA}
 
 # JSON type -> its name in messages, and whether a value is one

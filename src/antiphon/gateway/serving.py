@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,11 +16,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from .answer import DONE_MARKER, Answer
+from .bodies import Body, read_body
 from .errors import ApiError, error_of, label_of
 from .gateway import Gateway, where
 from .keys import Caller
 from .making import Making
 from .page import caller_headers
+from .running import StreamCut
 
 log = logging.getLogger("antiphon.gateway")
 T = TypeVar("T")
@@ -105,13 +108,56 @@ class EventsResponse(Response):
             await self._gateway.let_go(answer, self._making)
 
 
+async def attended(gateway: Gateway, request: Request, act: Callable[[Body], Awaitable[T]]) -> T:
+    """Return what `act` makes of the request's body, in one of the places for responses. A client that leaves ends it."""
+    async with gateway.place():
+        body = await read_body(request.stream(), request.headers, gateway.config.limits)
+        leaving = Leaving(request.receive)
+        try:
+            return await leaving.unless(act(body))
+        finally:
+            leaving.stop()
+
+
+class FollowedEvents(Response):
+    """Events of a response that is made in the background, as they come. A client that leaves follows no more, and that
+    is all. It has a place for responses, which it gives back at its end."""
+
+    def __init__(self, gateway: Gateway, batches: AsyncGenerator[bytes]) -> None:
+        super().__init__()
+        self.raw_headers = list(EVENT_HEADERS)
+        self._gateway, self._batches = gateway, batches
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        leaving = Leaving(receive)
+        try:
+            await leaving.unless(self._sent(send))
+        except ClientLeft:
+            return
+        finally:
+            leaving.stop()
+            self._gateway.answers.give_back()
+
+    async def _sent(self, send: Send) -> None:
+        async with aclosing(self._batches) as batches:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            try:
+                async for data in batches:
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+            except StreamCut:
+                return  # without an end, so that it is taken for what it is
+            last = DONE_MARKER if self._gateway.config.done_marker else b""
+            await send({"type": "http.response.body", "body": last, "more_body": False})
+
+
 class StoredEvents(Response):
     """Events that are there already."""
 
-    def __init__(self, events: Iterable[bytes]) -> None:
+    def __init__(self, gateway: Gateway, events: Iterable[bytes]) -> None:
         super().__init__()
         self.raw_headers = list(EVENT_HEADERS)
         self._events = events
+        self._last = [DONE_MARKER] if gateway.config.done_marker else []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
@@ -121,7 +167,7 @@ class StoredEvents(Response):
             if len(held) == 100:
                 await send({"type": "http.response.body", "body": b"".join(held), "more_body": True})
                 held.clear()
-        await send({"type": "http.response.body", "body": b"".join(held), "more_body": False})
+        await send({"type": "http.response.body", "body": b"".join(held + self._last), "more_body": False})
 
 
 def served(

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Connection,
     ForeignKey,
@@ -70,12 +71,32 @@ Index("antiphon_items_by_id", ITEMS.c.owner, ITEMS.c.id)
 Index("antiphon_items_by_conversation", ITEMS.c.conversation_id, ITEMS.c.number)
 Index("antiphon_items_by_response", ITEMS.c.response_id)
 
+RUN_METADATA = MetaData()
+
+# A response that is made in the background now. Whoever makes it renews the lease; without one it is lost.
+RUNS = Table(
+    "antiphon_runs",
+    RUN_METADATA,
+    Column("id", String(128), ForeignKey(RESPONSES.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("lease_until", BigInteger, nullable=False),  # seconds on the database's clock
+    Column("is_cancelled", Boolean, nullable=False),  # it is asked to end
+)
+
+# What it has said so far, for those who follow it in other processes: events from the one with this number on.
+RUN_EVENTS = Table(
+    "antiphon_run_events",
+    RUN_METADATA,
+    Column("run_id", String(128), ForeignKey(RUNS.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("events", LargeBinary, nullable=False),
+)
+
 VERSION = Table("antiphon_schema", MetaData(), Column("version", Integer, nullable=False))
 
 Step: TypeAlias = Callable[[Connection], object]
 
 # What leads from each version to the next; the first makes the tables. A step is never changed once it was released.
-STEPS: tuple[Step, ...] = (METADATA.create_all,)
+STEPS: tuple[Step, ...] = (METADATA.create_all, RUN_METADATA.create_all)
 _LOCK = 7_264_531_901  # of PostgreSQL's advisory locks: processes that start together go one after the other
 
 
@@ -83,22 +104,27 @@ class SchemaTooNew(StoreUnavailable):
     """The database was made by a later version of antiphon."""
 
 
+def is_current(connection: Connection) -> bool:
+    """Return whether the tables are of this version; nothing is written. Raises SchemaTooNew where they are beyond it."""
+    return inspect(connection).has_table(VERSION.name) and _version(connection) == len(STEPS)
+
+
 def migrate(connection: Connection) -> None:
     """Bring the tables to this version. Raises SchemaTooNew where they are beyond it."""
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-    version = _version(connection)
-    if version > len(STEPS):
-        raise SchemaTooNew(
-            f"the database has version {version} of the tables, and this is antiphon for version {len(STEPS)}: update it"
-        )
-    for step in STEPS[version:]:
+    if not inspect(connection).has_table(VERSION.name):
+        VERSION.create(connection)
+        connection.execute(insert(VERSION).values(version=0))
+    for step in STEPS[_version(connection) :]:
         step(connection)
     connection.execute(update(VERSION).values(version=len(STEPS)))
 
 
 def _version(connection: Connection) -> int:
-    if not inspect(connection).has_table(VERSION.name):
-        VERSION.create(connection)
-        connection.execute(insert(VERSION).values(version=0))
-    return int(connection.execute(select(VERSION.c.version)).scalar_one())
+    version = int(connection.execute(select(VERSION.c.version)).scalar_one())
+    if version > len(STEPS):
+        raise SchemaTooNew(
+            f"the database has version {version} of the tables, and this is antiphon for version {len(STEPS)}: update it"
+        )
+    return version

@@ -91,6 +91,27 @@ const OPENAI = {
   },
   helper: (client) => (params) => client.responses.stream(params).finalResponse(),
   parse: (client) => (params) => client.responses.parse(params),
+  background: (client) => async (params) => {
+    let response = await client.responses.create({ ...params, background: true });
+    while (["queued", "in_progress"].includes(response.status)) {
+      await new Promise((done) => setTimeout(done, 50));
+      response = await client.responses.retrieve(response.id);
+    }
+    return response;
+  },
+  resumed: (client) => async (params) => {
+    let id, number;
+    for await (const event of await client.responses.create({ ...params, background: true, stream: true })) {
+      id ??= event.response.id;
+      number = event.sequence_number;
+      if (number === 1) break; // which closes the connection
+    }
+    let last = null;
+    for await (const event of await client.responses.retrieve(id, { stream: true, starting_after: number }))
+      if (["response.completed", "response.incomplete", "response.failed"].includes(event.type)) last = event.response;
+    if (!last) throw new Error("the stream has no terminal event");
+    return last;
+  },
 };
 
 async function openai(job) {
