@@ -19,6 +19,7 @@ PROFILE = Profile(
     files=False,
     base_urls=("api.deepseek.com",),
     model_prefixes=("deepseek-chat", "deepseek-reasoner", "deepseek-v4", "deepseek-flash", "deepseek/"),
+    model_words=("deepseek",),
     evidence={
         "developer_role": "https://github.com/earendil-works/pi/issues/1048",
         "max_tokens_field": f"{ANY_LLM}/providers/deepseek/deepseek.py",
@@ -29,5 +30,6 @@ PROFILE = Profile(
         "parallel_tool_calls": f"{ANY_LLM}/providers/deepseek/deepseek.py",
         "tool_choice_modes": f"{ANY_LLM}/providers/deepseek/deepseek.py",
         "files": f"{ANY_LLM}/providers/deepseek/deepseek.py",
+        "model_words": "https://api-docs.deepseek.com/guides/thinking_mode",
     },
 )

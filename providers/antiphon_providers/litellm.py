@@ -11,8 +11,10 @@ PROFILE = Profile(
     passthrough=frozenset({"metadata", "user"}),
     base_urls=("localhost:4000",),
     model_prefixes=("litellm/", "litellm_proxy/"),
+    model_words=("claude", "anthropic"),
     evidence={
         "reasoning_replay": "https://docs.litellm.ai/docs/reasoning_content",
         "passthrough": f"{LITELLM}/litellm_proxy/chat/transformation.py",
+        "model_words": "https://docs.litellm.ai/docs/reasoning_content",
     },
 )

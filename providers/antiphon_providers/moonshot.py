@@ -8,6 +8,7 @@ from .sources import LITELLM, PI
 PROFILE = Profile(
     "moonshot",
     developer_role=False,
+    tool_parts=frozenset({"image_url"}),
     reasoning_replay="reasoning_content",
     reasoning_replay_always=True,
     max_tokens_field="max_tokens",
@@ -17,6 +18,7 @@ PROFILE = Profile(
     model_prefixes=("kimi-", "moonshot-", "moonshot/", "moonshotai/"),
     evidence={
         "developer_role": PI,
+        "tool_parts": "https://github.com/MoonshotAI/kosong/blob/main/src/kosong/chat_provider/kimi.py",
         "reasoning_replay": "https://github.com/n8n-io/n8n/issues/29142",
         "reasoning_replay_always": "https://github.com/continuedev/continue/issues/11600",
         "max_tokens_field": f"{LITELLM}/moonshot/chat/transformation.py",

@@ -84,6 +84,8 @@ class Profile:
     - `null_content_with_calls`: an assistant message with tool calls and no text has content null; else "".
     - `call_id_pattern`: a regular expression that a whole tool call id must match; None: any id.
     - `images`, `files`, `audio`: content parts of that kind are accepted.
+    - `tool_parts`: the types of content parts that a tool message may hold beside text (`image_url`, `file`,
+      `input_audio`); what else a tool gave back is shown in a user message after the outputs.
 
     The request, reasoning:
 
@@ -111,6 +113,8 @@ class Profile:
 
     - `base_urls`: patterns of `host[:port][/path]`, with `*` for anything; see `find_profile`.
     - `model_prefixes`: how names of its models begin, in lower case; see `find_profile`.
+    - `model_words`: words in the names of the models whose reasoning goes back as the profile says, whoever serves
+      them, in lower case; see `profile_by_word`.
     - `evidence`: fact -> the recording, the vendor's page or the public thread that shows it.
     """
 
@@ -126,6 +130,7 @@ class Profile:
     images: bool = True
     files: bool = True
     audio: bool = False
+    tool_parts: frozenset[str] = frozenset()
 
     reasoning_replay: ReasoningReplay = "none"
     reasoning_replay_always: bool = False
@@ -145,6 +150,7 @@ class Profile:
 
     base_urls: tuple[str, ...] = ()
     model_prefixes: tuple[str, ...] = ()
+    model_words: tuple[str, ...] = ()
     evidence: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
 
 
@@ -179,6 +185,17 @@ def find_profile(*, base_url: str = "", model: str = "", profiles: Iterable[Prof
     urls = [(len(at), one) for one in among for at in one.base_urls if place and _is_at(place, at)]
     prefixes = [(len(start), one) for one in among for start in one.model_prefixes if name.startswith(start)]
     found = urls or prefixes
+    return max(found, key=lambda match: match[0])[1] if found else None
+
+
+@cache
+def profile_by_word(model: str) -> Profile | None:
+    """Return the profile with the longest of the `model_words` that are in the name of the model, among all installed.
+
+    None where no profile knows a word in it.
+    """
+    among = [load_profile(name) for name in sorted(_points())] if model else []
+    found = [(len(word), one) for one in among for word in one.model_words if word in model.lower()]
     return max(found, key=lambda match: match[0])[1] if found else None
 
 

@@ -329,3 +329,18 @@ def test_the_profile_is_found(model: str, options: dict[str, Any], name: str) ->
 async def test_a_whole_completion_in_text() -> None:
     response = await over(Turn([], json.dumps(whole({"content": "Hello"})))).create(REQUEST)
     assert response.output_text == "Hello"
+
+
+def test_the_history_is_shared_with_what_is_sent() -> None:
+    items = [{"role": "user", "content": f"{number} " * 100} for number in range(5)]
+    model = ChatCompletionsModel("echo", backend="replay")
+    for sent in (model.exchange({"input": items}), model.exchange({"input": tuple(items)})):
+        messages = sent.chat.body["messages"]
+        assert all(made["content"] is item["content"] for made, item in zip(messages, items, strict=True))
+
+
+def test_half_a_character_is_sent_as_a_sign_for_it() -> None:
+    request = {"input": [{"role": "user", "content": "cut \ud83d"}]}
+    assert ChatCompletionsModel("echo", backend="replay").exchange(request).chat.body["messages"] == [
+        {"role": "user", "content": "cut \ufffd"}
+    ]

@@ -11,6 +11,7 @@ from openai import omit
 
 from antiphon.exceptions import AgentsException, UserError
 from antiphon.models import Converter
+from antiphon.profile import profile_by_word
 
 Json = dict[str, Any]
 
@@ -318,3 +319,19 @@ def test_breakpoints_stay_on_their_parts() -> None:
     assert [part["prompt_cache_breakpoint"] for part in made] == [mark] * 3
     assert Converter.extract_text_content(parts) == [{"type": "text", "text": "a"}]
     assert Converter.extract_all_content("x") == Converter.extract_text_content("x") == "x"
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("deepseek-reasoner", "deepseek"),
+        ("OpenRouter/DeepSeek/deepseek-r1", "deepseek"),
+        ("vertex_ai/gemini-3-pro", "gemini"),
+        ("bedrock/anthropic.claude-sonnet-4", "litellm"),
+        ("gpt-5", None),
+        ("", None),
+    ],
+)
+def test_what_goes_back_is_said_by_the_profile_that_knows_the_model(model: str, name: str | None) -> None:
+    profile = profile_by_word(model)
+    assert (None if profile is None else profile.name) == name

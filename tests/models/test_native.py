@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from antiphon.models import (
     Usage,
     retry_policies,
 )
+from antiphon.models.native_input import native_input
 from tests.providers.backends.loopback import Act, Request, Script, answer, chunked, data, serve
 
 from .scripted import calls, collect, reasoning, text
@@ -211,3 +213,88 @@ async def test_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(BadInput, match="OpenAI SDK"):
         await OpenAIResponsesModel("tiny").create(REQUEST)
+
+
+# --- histories of chat backends ------------------------------------------------------------------------------------
+
+OWN = "rs_0df93c0bb83a72f20068c979db90b4819e94cedbfda2d49af6"  # of the server
+
+
+def remembering(known: set[str], events: list[dict[str, Any]]) -> Any:
+    """Return the script of a server that refuses what it does not know, as OpenAI's does."""
+    begins = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "custom_tool_call": "ctc_"}
+
+    def fault(item: dict[str, Any]) -> str:
+        kind, name = item.get("type", "message"), item.get("id")
+        if not set(item) <= {"type", "id", "role", "content", "status", "summary", "encrypted_content", *CALL_KEYS}:
+            return f"Unknown parameter in {sorted(item)}"
+        if name is not None and not name.startswith(begins.get(kind, "")):
+            return f"Expected an ID that begins with {begins[kind]!r}: {name!r}"
+        if kind in ("reasoning", "item_reference") and name not in known:
+            return f"Item with id {name!r} not found"
+        if item.get("encrypted_content") not in (None, "gAAAA"):
+            return "The encrypted content could not be verified"
+        return ""
+
+    def script(request: Request) -> Script:
+        given = request.body["input"]
+        faults = [found for found in map(fault, given if isinstance(given, list) else ()) if found]
+        if faults:
+            return answer({"error": {"message": faults[0], "type": "invalid_request_error"}}, "400 Bad Request")
+        return server_of(events)(request)
+
+    return script
+
+
+CALL_KEYS = ("call_id", "name", "arguments", "output", "input")
+
+
+def chat_history(ids: Any) -> list[dict[str, Any]]:
+    """Return what a chat backend's answer looks like as items, and the output of its call."""
+    turn = reasoning("think", calls(("call_1", "f", "{}")))
+    items = list(convert(turn.chunks, events="dict", ids=ids, created_at=0))[-1]["response"]["output"]
+    spoken = list(convert(text("Hello").chunks, events="dict", ids=ids, created_at=0))[-1]["response"]["output"]
+    return [*items, {"type": "function_call_output", "call_id": "call_1", "output": "1"}, *spoken]
+
+
+@pytest.mark.parametrize("ids", ["random", "counted"])
+async def test_a_history_of_a_chat_backend_goes_to_a_server_that_knows_its_own_ids_alone(ids: Any) -> None:
+    history = json.loads(json.dumps(chat_history(ids)))
+    kept = {"type": "reasoning", "id": OWN, "summary": [], "encrypted_content": "gAAAA"}
+    fake = {"type": "message", "id": "__fake_id__", "role": "assistant", "status": "completed", "content": []}
+    signed = {**history[0], "encrypted_content": "foreign", "provider_data": {"reasoning_details": []}}
+    given = [{"role": "user", "content": "q"}, *history, signed, kept, fake, {"type": "item_reference", "id": "msg_7"}]
+    async with serve(remembering({OWN}, events_of(text("Hello").chunks))) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1")
+        said = ("be good", given, ModelSettings(), [], None, [], ModelTracing.DISABLED)
+        assert (await model.get_response(*said)).output
+        assert (await model.create({"input": given})).status == "completed"
+        await model.close()
+    sent, raw = (request.body["input"] for request in server.requests)
+    assert sent == raw
+    assert [item.get("type") for item in sent] == [
+        *(None, "function_call", "function_call_output", "message", "reasoning", "message")
+    ]
+    assert [item["id"] for item in sent if "id" in item] == [OWN]
+    made, report = native_input(given)
+    assert made == sent
+    assert [(change.kind, change.path) for change in report] == [
+        ("ignored", "input[1]"),
+        ("changed", "input[2].id"),
+        ("changed", "input[4].id"),
+        ("ignored", "input[5]"),
+        ("changed", "input[7].id"),
+        ("dropped", "input[8]"),
+    ]
+
+
+def test_what_a_server_gave_is_shared_and_goes_as_it_came() -> None:
+    items = [
+        {"type": "reasoning", "id": OWN, "summary": []},
+        {"type": "message", "id": "msg_0df93c0bb83a72f20068c979db90b4819e94cedbfda2d49af6", "role": "assistant"},
+        "odd",
+    ]
+    made, report = native_input(items)
+    assert all(one is item for one, item in zip(made, items, strict=True))
+    assert report == []
+    assert native_input("hello") == ("hello", [])

@@ -70,7 +70,7 @@ def assistant(content: Any, *calls: Json, **more: Any) -> Json:
     return {"role": "assistant", "content": content, **more, **({"tool_calls": list(calls)} if calls else {})}
 
 
-def result(call_id: str, content: str = "1") -> Json:
+def result(call_id: str, content: Any = "1") -> Json:
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 

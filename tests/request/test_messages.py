@@ -33,6 +33,10 @@ from .validator import faults
 
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
 CHAT_IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}}
+FILE = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"}
+CHAT_FILE = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"}}
+SOUND = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}
+HOLDING = Profile("holding", tool_parts=frozenset({"image_url"}))
 NINE = Profile("nine", call_id_pattern="[a-zA-Z0-9]{9}")
 INTERRUPTED = "[no output: the call was interrupted]"
 Q = user("q")
@@ -175,6 +179,13 @@ TURNS = [
         assistant(None, asked("1", "patch", '{"input": "say \\"hi\\"\\n"}')),
         result("1", "ok"),
         report=(),
+    ),
+    case(
+        "a custom tool call without type",
+        (Q, {"call_id": "1", "name": "patch", "input": "x"}, output("1")),
+        Q,
+        assistant(None, asked("1", "patch", '{"input": "x"}')),
+        result("1"),
     ),
     case(
         "a call of a server's tool",
@@ -356,6 +367,23 @@ CONTENT = [
         user([{"type": "image_url", "image_url": {"url": "https://a.example/1.png"}}]),
     ),
     case(
+        "an image in a detail that chat has not",
+        (user([{**IMAGE, "detail": "original"}]),),
+        user([{"type": "image_url", "image_url": {"url": IMAGE["image_url"], "detail": "high"}}]),
+        report=(("weakened", "input[0].content[0].detail"),),
+    ),
+    case(
+        "an image in a detail that nobody knows",
+        (user([{**IMAGE, "detail": "vast"}]),),
+        user([{"type": "image_url", "image_url": {"url": IMAGE["image_url"]}}]),
+        report=(("ignored", "input[0].content[0].detail"),),
+    ),
+    case(
+        "a text that is empty, beside an image",
+        (user([{"type": "input_text", "text": ""}, IMAGE]),),
+        user([CHAT_IMAGE]),
+    ),
+    case(
         "an image by id",
         (user([{"type": "input_image", "file_id": "file-1"}]),),
         user("[image left out]"),
@@ -469,6 +497,55 @@ OUTPUTS = [
         ),
         assistant("fine"),
         report=(("changed", "input[3]"), ("changed", "input[4]")),
+    ),
+    case(
+        "images that a tool message can hold",
+        (Q, call("1"), call("2"), output("1", [{"type": "input_text", "text": "screen"}, IMAGE]), output("2", [IMAGE])),
+        Q,
+        assistant(None, asked("1"), asked("2")),
+        result("1", [{"type": "text", "text": "screen"}, CHAT_IMAGE]),
+        result("2", [CHAT_IMAGE]),
+        profile=HOLDING,
+    ),
+    case(
+        "a file beside an image that a tool message can hold",
+        (Q, call("1", "scan"), output("1", [IMAGE, "two", FILE])),
+        Q,
+        assistant(None, asked("1", "scan")),
+        result("1", [CHAT_IMAGE, {"type": "text", "text": "two"}]),
+        user([{"type": "text", "text": "[output of scan, call 1]"}, CHAT_FILE]),
+        report=(("changed", "input[2]"),),
+        profile=HOLDING,
+    ),
+    case(
+        "JSON of the tool's own beside an image",
+        (Q, call("1"), output("1", [{"a": 1}, IMAGE])),
+        Q,
+        assistant(None, asked("1")),
+        result("1", [{"type": "text", "text": '{"a": 1}'}, CHAT_IMAGE]),
+        profile=HOLDING,
+    ),
+    case(
+        "an image that comes after another spoke",
+        (Q, call("1", "shot"), call("2"), user("hurry"), output("2"), output("1", [IMAGE]), said("a")),
+        Q,
+        assistant(None, asked("1", "shot"), asked("2")),
+        result("1", "[see the next user message]"),
+        result("2"),
+        user([{"type": "text", "text": "[output of shot, call 1]"}, CHAT_IMAGE]),
+        user("hurry"),
+        assistant("a"),
+        report=(("changed", "input[4]"), ("changed", "input[5]"), ("changed", "input[5]")),
+    ),
+    case(
+        "files and audio of a tool",
+        (Q, call("1"), {**output("1", [FILE, SOUND]), "type": "custom_tool_call_output"}),
+        Q,
+        assistant(None, asked("1")),
+        result("1", "[see the next user message]"),
+        user([{"type": "text", "text": "[output of f, call 1]"}, CHAT_FILE, SOUND]),
+        report=(("changed", "input[2]"),),
+        profile=SEEING,
     ),
     case(
         "images that nobody sees",
@@ -587,7 +664,8 @@ def test_the_messages_are_these(one: Case) -> None:
     assert chat.body["messages"] == list(one.messages)
     assert noted(chat) == list(one.report)
     first = one.profile is not None and one.profile.single_leading_system
-    assert faults(chat.body, system_first=first) == []
+    held = one.profile.tool_parts if one.profile is not None else ()
+    assert faults(chat.body, system_first=first, tool_parts=held) == []
 
 
 def test_ids_that_do_not_fit_are_mapped_and_come_back() -> None:
@@ -642,6 +720,16 @@ BAD: list[tuple[str, Any, str]] = [
     ("content that is a number", {"input": [{"role": "user", "content": 5}]}, "input[0].content"),
     ("a part that is null", {"input": [{"role": "user", "content": [None]}]}, "input[0].content[0]"),
     ("a part without type", {"input": [{"role": "user", "content": [{"a": 1}]}]}, "input[0].content[0].type"),
+    (
+        "strict that is a word",
+        {"input": "q", "tools": [{"type": "function", "name": "f", "strict": "x"}]},
+        "tools[0].strict",
+    ),
+    (
+        "parameters that are a list",
+        {"input": "q", "tools": [{"type": "function", "name": "f", "parameters": {"type": "array"}}]},
+        "tools[0].parameters.type",
+    ),
     ("a request that is a list", [], "request"),
     ("a request that is null", None, "request"),
 ]

@@ -59,7 +59,15 @@ REQUEST: Json = {
 def test_a_backend_of_that_profile_takes_what_an_agent_sends(name: str, choice: Any) -> None:
     profile = load_profile(name)
     chat = to_chat_request({**REQUEST, "tool_choice": choice}, profile=profile, stream=True)
-    assert faults(chat.body, system_first=profile.single_leading_system, call_id=profile.call_id_pattern) == []
+    assert (
+        faults(
+            chat.body,
+            system_first=profile.single_leading_system,
+            call_id=profile.call_id_pattern,
+            tool_parts=profile.tool_parts,
+        )
+        == []
+    )
     text = json.dumps(chat.body)
     assert "FOREIGN" not in text
     assert ("image_url" in text) == profile.images

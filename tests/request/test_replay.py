@@ -206,6 +206,16 @@ def test_a_piece_on_a_reasoning_item_and_on_a_call_is_sent_once() -> None:
     assert chat.body["messages"][1]["reasoning_details"] == [ENCRYPTED, other]
 
 
+def test_what_rides_on_a_call_may_be_anything() -> None:
+    riding = {"reasoning_details": ["x", 5, None, ENCRYPTED]}
+    chat = converted(Q, call("1", provider_data=riding), output("1"), profile=ROUTER)
+    assert chat.body["messages"][1]["reasoning_details"] == [ENCRYPTED]
+    for data in (5, "x", ["x"], {"extra_content": 5, "family": 7}):
+        assert converted(Q, call("1", provider_data=data), output("1"), profile=SIGNING).body["messages"][1][
+            "tool_calls"
+        ]
+
+
 # --- clients that drop provider_data -------------------------------------------------------------------------------
 
 

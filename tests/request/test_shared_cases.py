@@ -112,7 +112,16 @@ def empty_arguments(chat: ChatRequest) -> None:
     assert chat.body["messages"][1]["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
-def image_follows(chat: ChatRequest) -> None:
+def image_follows(request: Json) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "auto"}}
+    holding = Profile("tool images allowed", tool_parts=frozenset({"image_url"}))
+    held = to_chat_request(request, profile=holding, strict=True)
+    assert faults(held.body, tool_parts=holding.tool_parts) == []
+    assert held.body["messages"][2]["content"] == [{"type": "text", "text": "screen"}, image]
+    assert (len(held.body["messages"]), held.report) == (3, ())
+    chat = to_chat_request(request, strict=True)
+    assert faults(chat.body) == []
+    assert noted(chat) == [("changed", "input[2]")]
     assert chat.body["messages"][2]["content"] == "screen"
     shown = chat.body["messages"][3]
     assert shown["role"] == "user"
@@ -176,6 +185,7 @@ OF_REQUEST: dict[str, Callable[[Json], None]] = {
     "039-fake-id-sent-to-responses-api": made_ids,
     "100-anthropic-thinking-before-tool-use": thinking_first,
     "110-system-not-first": one_system,
+    "113-tool-output-image-parts": image_follows,
     "114-unsupported-input-item": reference_named,
     "118-hosted-tool-types-rejected": hosted_skipped,
     "119-tool-search-dropped-silently": search_mapped,
@@ -190,7 +200,6 @@ OF_CHAT: dict[str, Callable[[ChatRequest], None]] = {
     "106-output-without-call": orphan_named,
     "108-native-call-id-preserved": native_id,
     "112-empty-arguments-replayed": empty_arguments,
-    "113-tool-output-image-parts": image_follows,
     "115-mixed-assistant-content-with-call": call_lifted,
     "121-parallel-tool-calls-without-tools": nothing_about_tools,
     "123-text-format-json-object": json_object,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
@@ -17,12 +17,18 @@ CHOICES = ("auto", "none", "required")
 REASONING = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
 
 
-def faults(body: Json, *, system_first: bool = False, call_id: str | None = None) -> list[str]:
-    """Return in words what a strict backend would refuse in `body`."""
+def faults(
+    body: Json, *, system_first: bool = False, call_id: str | None = None, tool_parts: Collection[str] = ()
+) -> list[str]:
+    """Return in words what a strict backend would refuse in `body`. `tool_parts`: what it takes in tool messages."""
     return [
         *_plain(body),
         *_order(body["messages"], system_first=system_first),
-        *(fault for at, message in enumerate(body["messages"]) for fault in _message(message, f"messages[{at}]")),
+        *(
+            fault
+            for at, message in enumerate(body["messages"])
+            for fault in _message(message, f"messages[{at}]", tool_parts)
+        ),
         *_calls(body["messages"], call_id),
         *_tools(body),
         *_params(body),
@@ -31,7 +37,7 @@ def faults(body: Json, *, system_first: bool = False, call_id: str | None = None
 
 def _plain(body: Json) -> Iterable[str]:
     try:
-        json.dumps(body, allow_nan=False)
+        json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError) as error:
         yield f"it is no JSON: {error}"
     if not body.get("messages"):
@@ -58,7 +64,7 @@ def _order(messages: Sequence[Json], *, system_first: bool) -> Iterable[str]:
         yield f"at the end: the calls {waiting} have no output"
 
 
-def _message(message: Json, path: str) -> Iterable[str]:
+def _message(message: Json, path: str, tool_parts: Collection[str]) -> Iterable[str]:
     role, content = message.get("role"), message.get("content")
     if role not in ROLES:
         yield f"{path}: the role {role!r}"
@@ -70,6 +76,9 @@ def _message(message: Json, path: str) -> Iterable[str]:
         if not isinstance(content, str | list):
             yield f"{path}: content is {type(content).__name__}"
         yield from _parts(content, path) if isinstance(content, list) else ()
+    elif role == "tool" and isinstance(content, list) and tool_parts:
+        yield from _parts(content, path)
+        yield from (f"{path}: a {part['type']}" for part in content if part["type"] not in {"text", *tool_parts})
     elif not isinstance(content, str):
         yield f"{path}: the content of a {role} message is {type(content).__name__}"
     yield from (f"{path}: unknown field {name!r}" for name in set(message) - allowed)
@@ -99,6 +108,8 @@ def _parts(parts: Sequence[Json], path: str) -> Iterable[str]:
             yield f"{path}: a part {sorted(part)} of type {part.get('type')!r}"
         elif key == "image_url" and not (isinstance(part[key], dict) and isinstance(part[key].get("url"), str)):
             yield f"{path}: an image without url"
+        elif key == "image_url" and part[key].get("detail", "auto") not in ("auto", "low", "high"):
+            yield f"{path}: the detail {part[key]['detail']!r}"
         elif key == "text" and not isinstance(part[key], str):
             yield f"{path}: text is {type(part[key]).__name__}"
 

@@ -7,14 +7,16 @@ import os
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Literal
+
+import msgspec
 
 from antiphon.backend import Backend, Timeout, load_backend, takes_query
 from antiphon.errors import BadInput
 from antiphon.ids import IdsChoice
 from antiphon.profile import DEFAULT, Profile, find_profile, load_profile
 from antiphon.request import Change, to_chat_request
-from antiphon.request.report import REFUSED
 from antiphon.stream.chunk import fields, plain
 from antiphon.stream.emit import EventStyle
 from antiphon.stream.faults import redact
@@ -90,14 +92,15 @@ class ChatCompletionsModel(CallModel):
         in the response's `provider_data`. Raises BadRequest where it cannot be sent, BadInput where the backend takes
         no query for one call.
         """
-        held = {**plain(fields(request))}
+        held = {key: one if key == "input" else plain(one) for key, one in fields(request).items()}
         asked_with = {**fields(held.get("extra_query")), **(query or {})}
         if asked_with and not takes_query(self.backend):
             raise BadInput(
                 f"extra_query: {self.backend!r} has one query for all requests; give it when the backend is made"
             )
         chat = to_chat_request({**held, "model": self.model}, profile=self.profile, stream=stream, strict=self._strict)
-        self._tell(chat.report)
+        self._tell(chat.losses)
+        chat = replace(chat, body=sendable(chat.body))
         own = self.retry
         stored = (held.get("previous_response_id"), held.get("conversation"))
         return Exchange(
@@ -169,13 +172,23 @@ class ChatCompletionsModel(CallModel):
             preserve_raw_usage=bool(settings.preserve_raw_usage),
         )
 
-    def _tell(self, report: Iterable[Change]) -> None:
+    def _tell(self, losses: Iterable[Change]) -> None:
         """Log what is lost of a request: each kind of it once, whatever its place."""
-        for change in report:
+        for change in losses:
             told = redact(re.sub(r"\[\d+\]", "[…]", str(change)))
-            if change.kind in REFUSED and told not in self._told and len(self._told) < MOST_TOLD:
+            if told not in self._told and len(self._told) < MOST_TOLD:
                 self._told.add(told)
                 logging.getLogger("antiphon").warning("model %s: %s", self.model, told)
+
+
+def sendable(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a body that can be written as JSON: as it is, or where a text holds half a character, with a sign for it."""
+    try:
+        msgspec.json.encode(body)
+    except (TypeError, ValueError, RecursionError):
+        whole: dict[str, Any] = plain(body)
+        return whole
+    return body
 
 
 def make_backend(

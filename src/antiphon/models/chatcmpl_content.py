@@ -32,7 +32,7 @@ def extract_text_content(content: str | Iterable[Any]) -> str | list[Part]:
 
 
 def _part(one: Any) -> Part:
-    held: Part = dict(fields(one)) if is_object(one) else {}
+    held: Part = one if type(one) is dict else dict(fields(one)) if is_object(one) else {}  # pyright: ignore[reportUnknownVariableType]
     make = PARTS.get(str(held.get("type")))
     if make is None:
         raise UserError(f"Unknown content: {one}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+import logging
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -10,6 +11,8 @@ import openai
 from openai import AsyncOpenAI
 
 from antiphon.errors import BadInput
+from antiphon.request import Change
+from antiphon.request.report import REFUSED
 from antiphon.stream.accumulate import plain
 from antiphon.stream.chunk import fields
 
@@ -19,12 +22,12 @@ from .defaults import default_openai_key
 from .exchange import EventStream, counted, with_requests
 from .interface import ModelResponse
 from .native import Asked
+from .native_input import native_input
 from .retry import ModelRetrySettings
 from .retrying import Retrying
 from .settings import ModelSettings
 
 NO_KEY = "none"  # the SDK wants a key, also for servers that want none
-OURS = frozenset({"provider_data", "parsed_arguments"})  # keys of items that the API refuses
 CHAT_ONLY = frozenset({"frequency_penalty", "presence_penalty", "stream_options"})
 
 
@@ -35,6 +38,9 @@ class OpenAIResponsesModel(CallModel):
     `AsyncOpenAI`. It does not retry by itself: `retry` does. `check`: the events of each stream are held to the rules,
     and EventsBroken is raised after the last one where they break a MUST. `repair`: streams and responses of servers
     that deviate come in the canonical form, with all that the server says; `check` then looks at what comes out.
+
+    A history of a chat backend goes without the ids that no server gave, and without its reasoning: what is left out
+    is logged on "antiphon", and `native_input` tells it beforehand.
     """
 
     def __init__(
@@ -74,6 +80,8 @@ class OpenAIResponsesModel(CallModel):
         held = {name: value for name, value in fields(request).items() if value is not None}
         streamed = bool(held.get("stream")) if stream is None else stream
         held |= {"model": held.get("model") or self.model, "stream": streamed}
+        held["input"], report = native_input(held.get("input", ""))
+        self._tell(report)
         if headers:
             held["extra_headers"] = {**(held.get("extra_headers") or {}), **headers}
         if timeout is not None:
@@ -103,6 +111,12 @@ class OpenAIResponsesModel(CallModel):
             await made.close()
 
     # --- inside ------------------------------------------------------------------------------------------------
+
+    def _tell(self, report: Iterable[Change]) -> None:
+        """Log what the server is not sent: a loss loudly, all else for those who look closely."""
+        for change in report:
+            level = logging.WARNING if change.kind in REFUSED else logging.DEBUG
+            logging.getLogger("antiphon").log(level, "model %s: %s", self.model, change)
 
     async def _answer(self, request: Mapping[str, Any], how: Retrying[Asked]) -> Any:
         requests = 0
@@ -157,10 +171,8 @@ class OpenAIResponsesModel(CallModel):
 
 
 def _native(params: Mapping[str, Any], settings: ModelSettings) -> dict[str, Any]:
-    """Return create parameters as the SDK takes them: without what only chat has, items with the API's own keys."""
+    """Return create parameters as the SDK takes them: without what only chat has."""
     held = {name: value for name, value in params.items() if name not in CHAT_ONLY}
-    if not isinstance(held["input"], str):
-        held["input"] = [{key: value for key, value in item.items() if key not in OURS} for item in held["input"]]
     transport = {
         "extra_headers": settings.extra_headers,
         "extra_query": settings.extra_query,

@@ -109,7 +109,7 @@ def create_params(
     given = [*tools, *handoffs]
     offered = _grouped([tool_param(one) for one in given])
     said: Json = {
-        "input": input if isinstance(input, str) else plain(list(input)),
+        "input": input if isinstance(input, str) else [one if type(one) is dict else plain(one) for one in input],
         "instructions": system_instructions,
         **_settings(settings),
         "text": _text(output_schema, settings),

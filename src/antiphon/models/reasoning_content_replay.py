@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from antiphon.profile import profile_by_word
+
 MADE_HERE = frozenset({"thinking_blocks", "reasoning_details", "family"})  # of `provider_data`: they name no model
 
 
@@ -31,8 +33,10 @@ ShouldReplayReasoningContent: TypeAlias = Callable[[ReasoningContentReplayContex
 
 
 def default_should_replay_reasoning_content(context: ReasoningContentReplayContext) -> bool:
-    """Return whether it goes back where nobody says: DeepSeek's own to DeepSeek, and what is of unknown origin."""
-    if "deepseek" not in context.model.lower():
+    """Return whether it goes back where nobody says: to a model whose profile wants it so, if that profile knows the
+    model that made it too, or nothing says what made it."""
+    profile = profile_by_word(context.model)
+    if profile is None or profile.reasoning_replay != "reasoning_content":
         return False
     origin = context.reasoning.origin_model
-    return "deepseek" in (origin or "").lower() or not context.reasoning.provider_data.keys() - MADE_HERE
+    return profile_by_word(origin or "") is profile or not context.reasoning.provider_data.keys() - MADE_HERE

@@ -15,6 +15,9 @@ INPUT = "input"  # the one argument of a function that stands for a custom tool
 UNREADABLE = "unreadable_arguments"  # what holds arguments that are no JSON object
 
 
+quoted = json.encoder.encode_basestring  # a string as JSON has it, characters as they are
+
+
 class _Skipped(msgspec.Struct, gc=False):
     """An object of which nothing is kept."""
 
@@ -48,7 +51,7 @@ def object_text(arguments: Any, path: str, scope: Scope) -> str:
 def input_text(value: Any) -> str:
     """Return the arguments of the function that stands for a custom tool."""
     text = value if isinstance(value, str) else "" if value is None else json.dumps(plain(value))
-    return json.dumps({INPUT: text}, ensure_ascii=False)
+    return f'{{"{INPUT}": {quoted(text)}}}'
 
 
 def _is_object(text: str) -> bool:

@@ -19,25 +19,37 @@ class CallIds:
     def __init__(self, scope: Scope) -> None:
         pattern = scope.profile.call_id_pattern
         self._scope = scope
-        self._fits = re.compile(pattern).fullmatch if pattern is not None else None
+        self.fits = re.compile(pattern).fullmatch if pattern is not None else None
+        self.made: set[str] = set()  # all ids that were made
         self._mapped: dict[str, str] = {}  # one of the client's -> one of ours
         self._originals: dict[str, str] = {}
+        self._message: Json | None = None  # the one that a call was given to last, and the ids of its calls
+        self._taken: set[str] = set()
+        self._seen = 0
         self._salts: dict[str, int] = {}  # so that many calls of one id do not try the same ones again
 
-    def give(self, call_id: str, path: str, taken: set[str]) -> str:
-        """Return the id on the chat side for `call_id`; it is not in `taken`, and is put there."""
+    def give(self, call_id: str, path: str, message: Json) -> str:
+        """Return the id on the chat side for `call_id`; no call that the assistant message has already is of it."""
+        taken = self._taken_in(message)
         chat_id = self._mapped.get(call_id, call_id)
-        if chat_id in taken or not self._is_fit(chat_id):
-            chat_id = self._made(call_id, path, taken)
-        taken.add(chat_id)
-        return chat_id
+        return chat_id if chat_id not in taken and self._is_fit(chat_id) else self._made(call_id, path, taken)
+
+    def _taken_in(self, message: Json) -> set[str]:
+        """Return the ids of the calls in the message. Each of them is looked at once."""
+        if self._message is not message:
+            self._message, self._taken, self._seen = message, set[str](), 0
+        calls = message["tool_calls"]
+        for number in range(self._seen, len(calls)):
+            self._taken.add(calls[number]["id"])
+        self._seen = len(calls)
+        return self._taken
 
     def originals(self) -> Json:
         """Return id on the chat side -> the client's, for those that are not the same."""
         return self._originals
 
     def _is_fit(self, call_id: str) -> bool:
-        return bool(call_id) and (self._fits is None or self._fits(call_id) is not None)
+        return bool(call_id) and (self.fits is None or self.fits(call_id) is not None)
 
     def _made(self, call_id: str, path: str, taken: set[str]) -> str:
         fits = self._is_fit(call_id)
@@ -45,6 +57,7 @@ class CallIds:
         why = "another call of the message has it" if fits else "the backend takes no such id"
         self._scope.report.changed(f"{path}.call_id", repr(call_id), repr(made), why)
         self._salts[call_id] = salt
+        self.made.add(made)
         if call_id:
             self._originals[made] = call_id
         if call_id and not fits:

@@ -7,26 +7,32 @@ so that the model knows that something was there.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
+import msgspec
+
 from antiphon.profile import Profile
-from antiphon.stream.chunk import fields, is_object, plain, text_of
+from antiphon.stream.chunk import fields, is_object, plain, text_of, word
 
 from .names import Names
 from .read import Json, described, entries, record
-from .report import BadRequest, Report
+from .report import BadRequest, Remark, Report
 
 ChatPart: TypeAlias = dict[str, Any]
 Part: TypeAlias = str | ChatPart  # a string is text
 Content: TypeAlias = str | list[ChatPart]
 
+DETAILS = frozenset({"auto", "low", "high"})  # Source: `ImageURL.detail` of openai's chat types
+SPOKEN = frozenset({"input_text", "text", "output_text"})  # the usual ones of `TEXTS`
+REFUSAL = Remark(
+    "changed", "refusal", "text", "backends that know no refusals would get an empty message", ".content[0]"
+)
 TEXTS = frozenset({"input_text", "text", "output_text", "summary_text", "reasoning_text"})
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """What all that reads one request shares."""
 
     profile: Profile
@@ -34,20 +40,9 @@ class Scope:
     names: Names
 
 
-@dataclass(frozen=True, slots=True)
-class ToolContent:
-    """What a tool gave back: its text, and the parts that a tool message cannot hold."""
-
-    text: str
-    media: tuple[ChatPart, ...] = ()
-
-
 def user_content(content: Any, path: str, scope: Scope) -> Content:
     """Return the content of a user message: a string where all is text, else parts."""
-    parts = list(_parts(content, path, scope))
-    if all(isinstance(part, str) for part in parts):
-        return joined(parts)
-    return [text_part(part) if isinstance(part, str) else part for part in parts]
+    return _content_of(list(_parts(content, path, scope)))
 
 
 def plain_text(content: Any, path: str, scope: Scope) -> str:
@@ -62,7 +57,7 @@ def answer_text(part: Any, path: str, scope: Scope) -> str:
     held = record(part, path)
     kind = held.get("type")
     if kind == "refusal" or (kind is None and held.get("refusal")):
-        scope.report.changed(path, "refusal", "text", "backends that know no refusals would get an empty message")
+        scope.report.changed(path, REFUSAL.came, str(REFUSAL.became), REFUSAL.why)
         return text_of(held.get("refusal"))
     if kind == "output_audio":
         scope.report.weakened(path, "output_audio", "its transcript", "chat takes no audio of an assistant back")
@@ -70,18 +65,20 @@ def answer_text(part: Any, path: str, scope: Scope) -> str:
     return _text_alone(_part(held, path, scope), path, scope)
 
 
-def tool_content(output: Any, path: str, scope: Scope) -> ToolContent:
-    """Return what a tool gave back. A value that is no string and no list of parts is written as JSON."""
-    if isinstance(output, str):
-        return ToolContent(output)
-    if output is None:
-        return ToolContent("")
+def tool_content(output: Any, path: str, scope: Scope) -> tuple[Content, tuple[ChatPart, ...]]:
+    """Return what a tool gave back: what a tool message holds of it, and the parts that it cannot hold.
+
+    A value that is no string and no list of parts is written as JSON.
+    """
+    if isinstance(output, str) or output is None:
+        return output or "", ()
     listed = [output] if is_object(output) else output if isinstance(output, int | float) else entries(output, path)
-    if not isinstance(listed, list) or not all(map(_is_part, listed)):
-        return ToolContent(json.dumps(plain(output if is_object(output) else listed), ensure_ascii=False))
-    parts = list(_parts(listed, path, scope))
-    media = tuple(part for part in parts if not isinstance(part, str))
-    return ToolContent(joined(part for part in parts if isinstance(part, str)), media)
+    if not isinstance(listed, list) or not _is_content(listed):
+        return json.dumps(plain(output if is_object(output) else listed), ensure_ascii=False), ()
+    parts = list(_parts([one if isinstance(one, str) or _is_part(one) else _told(one) for one in listed], path, scope))
+    held = scope.profile.tool_parts
+    shown = tuple(part for part in parts if not isinstance(part, str) and part["type"] not in held)
+    return _content_of([part for part in parts if isinstance(part, str) or part["type"] in held]), shown
 
 
 def text_part(text: str) -> ChatPart:
@@ -92,6 +89,110 @@ def text_part(text: str) -> ChatPart:
 def joined(texts: Iterable[Any]) -> str:
     """Return texts as one, a line break between them; empty ones leave none."""
     return "\n".join(text for text in texts if text)
+
+
+Contents: TypeAlias = Callable[[str, Sequence[Any]], Content]
+Outputs: TypeAlias = Callable[[Sequence[Any]], tuple[Content, Sequence[ChatPart]]]
+
+
+class Odd(LookupError):
+    """A part that has not its usual form."""
+
+
+def usual_content(profile: Profile) -> Contents:
+    """Return a reader of contents in their usual form: a list of dicts of which there is nothing to report.
+
+    It takes a role and the list, and raises LookupError, TypeError or AttributeError where the content has any other
+    form. It says the same as `user_content`, `plain_text` and `answer_text`, and costs little.
+    """
+    return _usual_content(profile.images, profile.files, profile.audio)
+
+
+@cache
+def _usual_content(images: bool, files: bool, audio: bool) -> Contents:
+    taken = {"input_file": files, "input_audio": audio}
+    usual = {kind: read for kind, read in USUAL.items() if taken[kind]}
+
+    def read(role: str, content: Any) -> Content:
+        if content.__class__ is not list:
+            raise Odd
+        parts: list[ChatPart] = []
+        media = False
+        for part in content:
+            kind = part["type"]
+            if kind in SPOKEN:
+                text = part["text"]
+                if text.__class__ is not str or "prompt_cache_breakpoint" in part:
+                    raise Odd
+                if len(content) == 1:
+                    return text
+                if text:
+                    parts.append({"type": "text", "text": text})
+                continue
+            media = True
+            if kind == "input_image" and images:
+                url = part["image_url"]
+                if url.__class__ is not str or not url or "prompt_cache_breakpoint" in part:
+                    raise Odd
+                detail = part.get("detail")
+                if detail in DETAILS:
+                    parts.append({"type": "image_url", "image_url": {"url": url, "detail": detail}})
+                elif detail is None:
+                    parts.append({"type": "image_url", "image_url": {"url": url}})
+                else:
+                    raise Odd
+            else:
+                parts.append(usual[kind](part))
+        if media and (role == "user" or role == "tool"):
+            return parts
+        if media:
+            raise Odd
+        return "\n".join([part["text"] for part in parts])
+
+    return read
+
+
+def usual_output(profile: Profile) -> Outputs:
+    """Return a reader of what tools gave back in its usual form, as `tool_content` reads it in any form."""
+    return _usual_output(usual_content(profile), profile.tool_parts)
+
+
+@cache
+def _usual_output(read_content: Contents, held: frozenset[str]) -> Outputs:
+    def read(output: Any) -> tuple[Content, Sequence[ChatPart]]:
+        content: Any = read_content("tool", output)
+        if content.__class__ is str:
+            return content, ()
+        texts: list[str] = []
+        shown: list[ChatPart] = []
+        for part in content:
+            if part["type"] == "text":
+                texts.append(part["text"])
+            elif part["type"] not in held:
+                shown.append(part)
+        if len(texts) + len(shown) == len(content):
+            return texts[0] if len(texts) == 1 else "\n".join(texts), shown
+        return [part for part in content if part["type"] == "text" or part["type"] in held], shown
+
+    return read
+
+
+def _content_of(parts: list[Part]) -> Content:
+    """Return a string where all is text, else parts, without empty texts."""
+    if all(isinstance(part, str) for part in parts):
+        return joined(parts)
+    return [text_part(part) if isinstance(part, str) else part for part in parts if part]
+
+
+def _is_content(listed: list[Any]) -> bool:
+    """Return whether the list of a tool's output is content, and not some JSON of the tool's own: one with media is."""
+    kinds = {word(record(one, "").get("type")) for one in listed if is_object(one)}
+    texts = all(isinstance(one, str) or _is_part(one) for one in listed)
+    return bool(kinds & MEDIA.keys()) or (texts and bool(kinds)) or not listed
+
+
+def _told(one: Any) -> ChatPart:
+    return text_part(json.dumps(plain(one), ensure_ascii=False))
 
 
 def _is_part(one: Any) -> bool:
@@ -134,8 +235,13 @@ def _image(held: Json, path: str, scope: Scope) -> Part:
     if not isinstance(url, str) or not url:
         return _note("image left out", "an image without URL", path, scope, "chat takes images by URL alone")
     image: dict[str, Any] = {"url": url}
-    if detail is not None:
+    if detail in ("auto", "low", "high"):
         image["detail"] = detail
+    elif detail == "original":
+        image["detail"] = "high"
+        scope.report.weakened(f"{path}.detail", "original", "high", "chat has no such detail")
+    elif detail is not None:
+        scope.report.ignored(f"{path}.detail", f"{detail!r:.40}", "chat has no such detail")
     return {"type": "image_url", "image_url": image}
 
 
@@ -152,6 +258,12 @@ def _file(held: Json, path: str, scope: Scope) -> Part:
     return {"type": "file", "file": file}
 
 
+def _usual_file(held: Json) -> ChatPart:
+    if len(held) != 3 or not held["file_data"] or not held["filename"]:
+        raise Odd
+    return {"type": "file", "file": {"filename": held["filename"], "file_data": held["file_data"]}}
+
+
 def _audio(held: Json, path: str, scope: Scope) -> Part:
     given = held.get("input_audio")
     audio = record(given, f"{path}.input_audio") if given is not None else held
@@ -163,6 +275,18 @@ def _audio(held: Json, path: str, scope: Scope) -> Part:
     }
 
 
+def _usual_audio(held: Json) -> ChatPart:
+    given = held["input_audio"]
+    data, form = given["data"], given["format"]
+    if "prompt_cache_breakpoint" in held or data.__class__ is not str or form.__class__ is not str:
+        raise Odd
+    return {"type": "input_audio", "input_audio": {"data": data, "format": form}}
+
+
+USUAL: dict[str, Callable[[Json], ChatPart]] = {
+    "input_file": _usual_file,
+    "input_audio": _usual_audio,
+}
 MEDIA: dict[str, Callable[[Json, str, Scope], Part]] = {
     "input_image": _image,
     "image_url": _image,

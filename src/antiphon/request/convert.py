@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from antiphon.errors import BadInput
 from antiphon.profile import DEFAULT, Profile, load_profile
 
+from .callids import CallIds
 from .choice import choose
-from .content import Scope, joined, plain_text
-from .items import read_items
-from .messages import Messages
+from .content import Scope, joined, plain_text, usual_content, usual_output
+from .history import Dialect, read_history
+from .items import BringsTools, Message, read_item
 from .names import Names
 from .params import carry_params, carry_stream, carry_text
-from .plain import Plain, plain_messages
 from .read import Json, entries, record
 from .replay import family_of
-from .report import BadRequest, Change, Report
+from .report import BadRequest, Change, Report, path_of
 from .restore import Restore
+from .thoughts import must_think, put_back, rider
 from .tools import declare, functions, offers
-from .turns import Arrangement, Orphans
+from .turns import Orphans, Turns
+
+# roles, beside the assistant, of the messages that stay where they stand, under their own name
+USER, USER_SYSTEM, ALL = frozenset({"user"}), frozenset({"user", "system"}), frozenset({"user", "system", "developer"})
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
     """A Chat Completions request. What is nested in `body` may be shared with the request it was made from.
 
-    `body`: the create parameters. `report`: all that is not in it as it came. `restore`: applied to the answer, it
-    gives the items and events that the client knows.
+    `body`: the create parameters. `restore`: applied to the answer, it gives the items and events that the client
+    knows.
     """
 
     body: dict[str, Any]
-    report: tuple[Change, ...]
     restore: Restore
+    _report: Report = field(repr=False, compare=False)
+
+    @property
+    def report(self) -> tuple[Change, ...]:
+        """All that is not in the body as it came, in order."""
+        return self._report.changes()
+
+    @property
+    def losses(self) -> list[Change]:
+        """Of the report what is lost, and what strict would refuse: all that is dropped or weakened."""
+        return self._report.losses()
 
 
 def to_chat_request(
@@ -57,26 +72,39 @@ def to_chat_request(
     if orphans not in ("repair", "error"):
         raise BadInput(f'orphans={orphans!r}: it is "repair" or "error"')
     held = record(request, "request")
-    scope = Scope(_profile(profile), Report(strict=strict), Names())
     items = _items(held)
-    plain = plain_messages(items, scope.profile)
-    offered = offers(held.get("tools"), () if plain else items, scope)
+    known = _profile(profile)
+    try:
+        return _converted(held, items, None, Scope(known, Report(strict=strict), Names()), orphans, stream)
+    except BringsTools:
+        scope = Scope(known, Report(strict=strict), Names())
+        return _converted(held, items, items, scope, orphans, stream)
+
+
+def _converted(
+    held: Json, items: list[Any], bearers: list[Any] | None, scope: Scope, orphans: Orphans, stream: bool
+) -> ChatRequest:
+    """Return the chat request. `bearers`: the items whose tools are offered too; None where none should bring any."""
+    offered = offers(held.get("tools"), bearers or (), scope)
     declare(offered, scope)
+    ids = CallIds(scope)
+    turns = _turns(scope, ids, orphans)
+    read_history(items, turns, _dialect(scope, ids, tools_read=bearers is not None))
+    history = turns.finish()
     kept, choice = choose(held.get("tool_choice"), offered, scope)
     tools = functions(kept, scope)
-    body: dict[str, Any] = {"model": held["model"]} if held.get("model") else {}
     form: dict[str, Any] = {}
     said = carry_text(held, scope, form, tools=bool(tools))
-    history = _plain(plain, held, said, scope)
-    call_ids: Json = {}
-    if not history:
-        messages = Messages(scope, tools=bool(tools))
-        history, call_ids = _history(held, items, said, messages, scope, orphans), messages.call_ids.originals()
-    body["messages"] = history
+    put_back(turns, scope, tools=bool(tools))
+    first = _first(_instructions(held, said, scope), turns.leading, scope)
+    if not first and not history:
+        raise BadRequest("input", "there is nothing in it that can be sent")
+    body: dict[str, Any] = {"model": held["model"]} if held.get("model") else {}
+    body["messages"] = [{"role": "system", "content": first}, *history] if first else history
     body |= _with_tools(tools, choice, held, scope) | form
     carry_params(held, scope, body)
     carry_stream(held, scope, body, stream=stream)
-    return ChatRequest(body, scope.report.changes(), _restore(scope, call_ids))
+    return ChatRequest(body, _restore(scope, ids.originals()), scope.report)
 
 
 def _profile(profile: str | Profile | None) -> Profile:
@@ -90,26 +118,45 @@ def _items(held: Json) -> list[Any]:
     return [{"role": "user", "content": given}] if isinstance(given, str) else entries(given, "input")
 
 
-def _plain(plain: Plain | None, held: Json, said: str, scope: Scope) -> list[dict[str, Any]] | None:
-    """Return the messages of a history that is plain, as most are; None for any other, and for an empty one."""
-    if plain is None or any(scope.names.find("function", None, name) != name for name in plain.names):
-        return None
-    instructions = _instructions(held, said, scope)
-    scope.report.take(plain.report)
-    return [{"role": "system", "content": instructions}, *plain.messages] if instructions else plain.messages
+def _turns(scope: Scope, ids: CallIds, orphans: Orphans) -> Turns:
+    profile = scope.profile
+    return Turns(
+        scope.report,
+        ids,
+        orphans,
+        null=None if profile.null_content_with_calls else "",
+        hoist=profile.single_leading_system,
+        thinks=profile.reasoning_replay != "none",
+        ride=rider(scope),
+        signs=profile.thought_signatures,
+        notes=must_think(scope),
+    )
 
 
-def _history(
-    held: Json, items: list[Any], said: str, messages: Messages, scope: Scope, orphans: Orphans
-) -> list[dict[str, Any]]:
-    arrangement = Arrangement(scope.report, orphans, hoist=scope.profile.single_leading_system)
-    for entry in read_items(items, scope):
-        arrangement.feed(entry)
-    blocks = arrangement.blocks()
-    made = messages.make(_instructions(held, said, scope), arrangement.leading, blocks)
-    if not made:
-        raise BadRequest("input", "there is nothing in it that can be sent")
-    return made
+def _dialect(scope: Scope, ids: CallIds, *, tools_read: bool) -> Dialect:
+    profile = scope.profile
+    roles = USER if profile.single_leading_system else ALL if profile.developer_role else USER_SYSTEM
+    return Dialect(
+        lambda one, number: read_item(one, number, scope, tools_read=tools_read),
+        usual_content(profile),
+        usual_output(profile),
+        scope.names.functions,
+        scope.names.customs,
+        roles,
+        True,
+        ids.fits,
+    )
+
+
+def _first(instructions: str, leading: Sequence[Message], scope: Scope) -> str:
+    """Return what the first message says: the instructions, and what is to lead."""
+    if not leading:
+        return instructions
+    for message in leading:
+        if message.role == "developer":
+            scope.report.changed(f"{path_of(message.place)}.role", "developer", "system", "one message leads")
+    texts = [instructions, *(message.content for message in leading if isinstance(message.content, str))]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _instructions(held: Json, said: str, scope: Scope) -> str:

@@ -8,83 +8,93 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from antiphon.stream.chunk import fields, is_object, many, plain, text_of, word
 
 from .arguments import input_text, object_text
-from .content import Content, Scope, ToolContent, answer_text, joined, plain_text, tool_content, user_content
+from .content import ChatPart, Content, Scope, answer_text, joined, plain_text, tool_content, user_content
 from .names import Tool, ToolKind
 from .read import Json, described, entries, named, optional_record, record, shared
-from .report import BadRequest
+from .report import BadRequest, Place, path_of
 
 Role: TypeAlias = Literal["user", "system", "developer"]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """What the user, the system or the developer said."""
 
     role: Role
     content: Content
-    path: str
+    place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Text of the assistant, never empty."""
+class Answer(msgspec.Struct, frozen=True):
+    """Text of the assistant. `refusal`: where what was refused has a field of its own; else it is in the text."""
 
     text: str
-    path: str
+    place: Place
+    refusal: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(msgspec.Struct, frozen=True):
     """A reasoning item, as it came: `replay` reads it where it is wanted."""
 
     item: Json
-    path: str
+    place: Place
+
+    @property
+    def path(self) -> str:
+        """Where it is, as the report says it."""
+        return path_of(self.place)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A call of the assistant. `call_id` is the client's, "" where it gave none; `name` is the chat name."""
 
     call_id: str
     name: str
     arguments: str  # the JSON text of an object
     data: Json  # provider_data
-    path: str
+    place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a call gave back."""
+class Output(msgspec.Struct, frozen=True):
+    """What a call gave back: what its tool message holds, and the parts that it cannot hold."""
 
     call_id: str
-    content: ToolContent
-    path: str
+    content: Content
+    place: Place
+    shown: tuple[ChatPart, ...] = ()
 
 
 Entry: TypeAlias = Message | Answer | Thought | Call | Output
 Reader: TypeAlias = Callable[[Json, str, Scope], Iterable[Entry]]
 
 
-def read_items(items: list[Any], scope: Scope) -> Iterable[Entry]:
-    """Yield what the items say, in order. Each is carried, or named in the report.
+class BringsTools(Exception):
+    """An item that offers tools was found, which `tools` reads first, since calls before it may be theirs."""
 
+
+def read_item(one: Any, number: int, scope: Scope, *, tools_read: bool) -> Iterable[Entry]:
+    """Return what an item says. It is carried, or named in the report.
+
+    `tools_read`: the tools that items bring are offered; else BringsTools is raised for an item that brings some.
     Raises BadRequest for what is no item: no object, without a type, with an unknown role.
     """
-    for number, one in enumerate(items):
-        path = f"input[{number}]"
-        item = record(one, path)
-        kind = kind_of(item, path)
-        reader = READERS.get(kind)
-        if reader is not None:
-            yield from reader(item, path, scope)
-        elif kind not in TOOL_BEARERS:
-            scope.report.dropped(path, kind, UNCARRIED.get(kind, "chat has no such item"))
+    path = f"input[{number}]"
+    item = record(one, path)
+    kind = kind_of(item, path)
+    if kind in TOOL_BEARERS and not tools_read:
+        raise BringsTools
+    reader = READERS.get(kind)
+    if reader is not None:
+        return reader(item, path, scope)
+    if kind not in TOOL_BEARERS:
+        scope.report.dropped(path, kind, UNCARRIED.get(kind, "chat has no such item"))
+    return ()
 
 
 def kind_of(item: Json, path: str) -> str:
@@ -97,7 +107,9 @@ def kind_of(item: Json, path: str) -> str:
     if "role" in item:
         return "message"
     if "call_id" in item:
-        return "function_call_output" if "output" in item else "function_call"
+        if "output" in item:
+            return "function_call_output"
+        return "custom_tool_call" if "input" in item and "arguments" not in item else "function_call"
     if isinstance(item.get("id"), str):
         return "item_reference"
     raise BadRequest(path, "an item has a `type`, or a `role` and `content`")
@@ -114,12 +126,21 @@ def _message(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
     elif role == "user":
         yield Message("user", user_content(content, here, scope), path)
     elif role in ("system", "developer"):
-        yield Message(role, plain_text(content, here, scope), path)
+        yield Message(_known(role, path, scope), plain_text(content, here, scope), path)
     elif role == "tool":
-        yield Output(word(item.get("tool_call_id")), tool_content(content, here, scope), path)
+        yield _gave(word(item.get("tool_call_id")), content, here, scope, path)
     else:
         allowed = "user, assistant, system, developer"
         raise BadRequest(f"{path}.role", f"one of {allowed} is expected, and here is {role!r:.40}")
+
+
+def _known(role: Literal["system", "developer"], path: str, scope: Scope) -> Role:
+    """Return the role under which the backend knows it; what is to lead is told of where all that leads is joined."""
+    profile = scope.profile
+    if role == "developer" and not profile.developer_role and not profile.single_leading_system:
+        scope.report.changed(f"{path}.role", "developer", "system", "the backend has no developers")
+        return "system"
+    return role
 
 
 def _answer(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
@@ -188,7 +209,12 @@ def _namespace(item: Json) -> str | None:
 
 
 def _output(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
-    yield Output(word(item.get("call_id")), tool_content(item.get("output"), f"{path}.output", scope), path)
+    yield _gave(word(item.get("call_id")), item.get("output"), f"{path}.output", scope, path)
+
+
+def _gave(call_id: str, value: Any, here: str, scope: Scope, path: str) -> Output:
+    content, shown = tool_content(value, here, scope)
+    return Output(call_id, content, path, shown)
 
 
 def _mcp_call(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
@@ -198,7 +224,7 @@ def _mcp_call(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
     call_id = word(item.get("id"))
     yield Call(call_id, name, object_text(item.get("arguments"), path, scope), {}, path)
     given = item.get("error") if item.get("error") is not None else item.get("output")
-    yield Output(call_id, tool_content(given, f"{path}.output", scope), path)
+    yield _gave(call_id, given, f"{path}.output", scope, path)
 
 
 def _own_call(kind: ToolKind, field: str) -> Reader:
@@ -223,7 +249,7 @@ def _own_output(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
     )
     if item.get("status") == "failed":
         text = joined(["failed", text])
-    yield Output(_call_id(item), ToolContent(text), path)
+    yield Output(_call_id(item), text, path)
 
 
 def _found_tools(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
@@ -235,7 +261,7 @@ def _found_tools(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
         {"name": scope.names.find(tool.kind, tool.namespace, tool.name), "description": description}
         for tool, description in tools_in(item.get("tools"), f"{path}.tools")
     ]
-    yield Output(word(item.get("call_id")), ToolContent(json.dumps({"tools": found}, ensure_ascii=False)), path)
+    yield Output(word(item.get("call_id")), json.dumps({"tools": found}, ensure_ascii=False), path)
 
 
 def tools_in(tools: Any, path: str, namespace: str | None = None) -> Iterable[tuple[Tool, str]]:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 # How a tool is declared in a Responses request; all but "function" come back as items of another type.
 ToolKind: TypeAlias = Literal["function", "custom", "tool_search", "local_shell", "shell", "apply_patch"]
@@ -41,10 +41,30 @@ class Tool:
         return self.namespace + ("" if self.namespace.endswith("__") else "__") + self.name
 
 
+class Called(dict[Any, str]):
+    """The tools of a kind that a history calls: name, or `(namespace, name)` -> chat name, found when it is asked for.
+
+    Raises KeyError for what is no name.
+    """
+
+    def __init__(self, names: Names, kind: ToolKind) -> None:
+        self._names = names
+        self._kind: ToolKind = kind
+
+    def __missing__(self, key: Any) -> str:
+        pair: Any = key
+        namespace, name = pair if type(key) is tuple else (None, pair)
+        if not isinstance(name, str) or not name or not isinstance(namespace, str | None):
+            raise KeyError  # of what is no name
+        found = self[key] = self._names.find(self._kind, namespace or None, name)
+        return found
+
+
 class Names:
     """Gives chat names, each to one tool. A name that is legal and free stays as it is."""
 
     def __init__(self) -> None:
+        self.functions, self.customs = Called(self, "function"), Called(self, "custom")
         self._chat: dict[tuple[str, str | None, str], str] = {}
         self._tools: dict[str, Tool] = {}
 

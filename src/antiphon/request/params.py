@@ -23,6 +23,7 @@ ELSEWHERE = frozenset(
 )
 # Of the client library, not of the body.
 TRANSPORT = frozenset({"extra_headers", "extra_query", "timeout"})
+UNREAD = ELSEWHERE | TRANSPORT
 # Parameters that chat has under the same name; the later ones are its own, which clients add to a Responses request.
 SAME = (
     *("temperature", "top_p"),
@@ -61,8 +62,9 @@ def carry_params(request: Json, scope: Scope, body: Body) -> None:
 
     Raises BadRequest for a value of the wrong form.
     """
-    for name, value in sorted(request.items(), key=lambda pair: pair[0] in LATER):
-        if value is None or name in ELSEWHERE or name in TRANSPORT or value in NOTHING.get(name, ()):
+    given = [(name, value) for name, value in request.items() if name not in UNREAD and value is not None]
+    for name, value in sorted(given, key=lambda pair: pair[0] in LATER) if len(given) > 1 else given:
+        if value in NOTHING.get(name, ()):
             continue
         if name in CARRIERS:
             CARRIERS[name](value, scope, body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from antiphon.stream.chunk import fields, is_object, plain
@@ -10,6 +11,7 @@ from antiphon.stream.chunk import fields, is_object, plain
 from .report import BadRequest
 
 Json: TypeAlias = Mapping[str, Any]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def record(value: Any, path: str) -> Json:

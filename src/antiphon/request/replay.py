@@ -17,8 +17,9 @@ from antiphon.stream.chunk import fields, is_object, many, plain, text_of, word
 from antiphon.stream.details import is_signed, opaque, unsealed
 
 from .content import Scope, joined
-from .items import Call, Thought
+from .items import Thought
 from .read import Json
+from .report import Place, path_of
 
 FAMILY = "family"  # in provider_data: whose reasoning it is
 # Kimi and DeepSeek V4 refuse a history with tools whose assistant messages have no reasoning; DeepSeek V4 Pro refuses
@@ -27,6 +28,9 @@ NOTHING_THOUGHT = " "
 # What Google says to send with the first call of a message that has no signature of its own.
 # Source: ai.google.dev/gemini-api/docs/thought-signatures.
 UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+# Source: openrouter.ai/docs, "Preserving reasoning"
+DETAILS = frozenset({"reasoning.text", "reasoning.summary", "reasoning.encrypted"})
+TEXTS = frozenset({"reasoning_content", "reasoning"})  # kinds of replay in a field that holds the text
 # What came beside a call, under the names that `stream.normalize` keeps it by.
 EXTRAS = ("extra_content", "provider_specific_fields")
 
@@ -54,10 +58,10 @@ def family_of(profile: Profile) -> str:
     return profile.family or profile.name
 
 
-def replayed(thoughts: Sequence[Thought], calls: Sequence[Call], scope: Scope) -> dict[str, Any]:
+def replayed(thoughts: Sequence[Thought], riding: Sequence[Json], scope: Scope) -> dict[str, Any]:
     """Return the fields of an assistant message that carry its reasoning. Thoughts that no field carries are reported.
 
-    For "typed_content" the one field is `content`, a list of the thinking parts.
+    `riding`: the `provider_data` of its calls. For "typed_content" the one field is `content`, a list of the thinking parts.
     """
     family = family_of(scope.profile)
     memories: list[Memory] = []
@@ -67,7 +71,43 @@ def replayed(thoughts: Sequence[Thought], calls: Sequence[Call], scope: Scope) -
             scope.report.ignored(memory.path, "reasoning", f"it is of {memory.family}, not of {family}")
         else:
             memories.append(memory)
-    return REPLAYS[scope.profile.reasoning_replay](memories, calls, scope)
+    return REPLAYS[scope.profile.reasoning_replay](memories, riding, scope)
+
+
+def usual_text(thoughts: Sequence[Thought], family: str) -> str:
+    """Return the text of reasoning in its usual form, which nobody signed; "" where there is none of it, or another."""
+    texts: list[str] = []
+    for thought in thoughts:
+        item = thought.item
+        data: Any = item.get("provider_data")
+        if item.get("encrypted_content") or (data and not (data.__class__ is dict and data == {FAMILY: family})):
+            return ""
+        parts: Any = item.get("content") or item.get("summary")
+        if parts.__class__ is not list:
+            return ""
+        for part in parts:
+            text = part.get("text") if part.__class__ is dict else None
+            if text.__class__ is not str or not text:
+                return ""
+            texts.append(text)
+    return texts[0] if len(texts) == 1 else "\n".join(texts)
+
+
+def usual_details(thoughts: Sequence[Thought], family: str) -> list[Piece]:
+    """Return the pieces of reasoning in their usual form, each reasoning item with its own; none where it has another."""
+    pieces: list[Piece] = []
+    for thought in thoughts:
+        data: Any = thought.item.get("provider_data")
+        if data.__class__ is not dict or "thinking_blocks" in data or data.get(FAMILY, family) != family:
+            return []
+        given: Any = data.get("reasoning_details")
+        if given.__class__ is not list or not given:
+            return []
+        for piece in given:
+            if piece.__class__ is not dict or piece.get("type") not in DETAILS:
+                return []
+        pieces += given
+    return pieces if len(pieces) == 1 else list(_once(pieces, _is_detail))
 
 
 def sealed_for(family: str, pieces: Iterable[Json]) -> str:
@@ -80,7 +120,7 @@ def remember(thought: Thought, scope: Scope) -> Memory:
     item, path = thought.item, thought.path
     data = fields(item.get("provider_data"))
     given = (*many(data.get("reasoning_details")), *many(data.get("thinking_blocks")))
-    pieces: list[Piece] = [plain(one) for one in given if is_object(one)]
+    pieces: list[Piece] = [one if type(one) is dict else plain(one) for one in given if is_object(one)]
     sealed, locked = item.get("encrypted_content"), False
     if isinstance(sealed, str) and sealed and not pieces:
         try:
@@ -95,19 +135,20 @@ def remember(thought: Thought, scope: Scope) -> Memory:
     return Memory(text, kept, family, locked, path)
 
 
-def call_fields(call: Call, scope: Scope, *, first: bool) -> dict[str, Any]:
-    """Return the fields of a tool call that carry its thought signature. `first`: it is the first of its message."""
-    profile = scope.profile
-    if not profile.thought_signatures:
-        return {}
-    family = word(call.data.get(FAMILY))
-    ours = not family or family == family_of(profile)
-    found = {key: plain(call.data[key]) for key in EXTRAS if call.data.get(key)} if ours else {}
-    signature = call.data.get("thought_signature")
+def call_fields(data: Json, place: Place, scope: Scope, *, first: bool) -> dict[str, Any]:
+    """Return the fields of a tool call that carry its thought signature, which came in its `provider_data`.
+
+    `first`: it is the first of its message.
+    """
+    family = word(data.get(FAMILY))
+    ours = not family or family == family_of(scope.profile)
+    found = {key: plain(data[key]) for key in EXTRAS if data.get(key)} if ours else {}
+    signature = data.get("thought_signature")
     if not found and signature and ours:
         return {"extra_content": {"google": {"thought_signature": signature}}}
     if not found and first:
-        scope.report.add("made", call.path, "a call without thought signature", "a signature that says so", _SIGNED)
+        path = path_of(place)
+        scope.report.add("made", path, "a call without thought signature", "a signature that says so", _SIGNED)
         return {"extra_content": UNSIGNED}
     return found
 
@@ -115,7 +156,7 @@ def call_fields(call: Call, scope: Scope, *, first: bool) -> dict[str, Any]:
 # --- the kinds of replay -------------------------------------------------------------------------------------------
 
 
-def _none(memories: Sequence[Memory], calls: Sequence[Call], scope: Scope) -> dict[str, Any]:
+def _none(memories: Sequence[Memory], riding: Sequence[Json], scope: Scope) -> dict[str, Any]:
     _leave(memories, scope, f"profile {scope.profile.name!r} takes no reasoning back")
     return {}
 
@@ -123,26 +164,26 @@ def _none(memories: Sequence[Memory], calls: Sequence[Call], scope: Scope) -> di
 def _text_in(field: str) -> Replay:
     """Return the replay in a field that holds the text."""
 
-    def replay(memories: Sequence[Memory], calls: Sequence[Call], scope: Scope) -> dict[str, Any]:
+    def replay(memories: Sequence[Memory], riding: Sequence[Json], scope: Scope) -> dict[str, Any]:
         text = joined(memory.text for memory in _open(memories, scope))
         return {field: text} if text else {}
 
     return replay
 
 
-def _details(memories: Sequence[Memory], calls: Sequence[Call], scope: Scope) -> dict[str, Any]:
+def _details(memories: Sequence[Memory], riding: Sequence[Json], scope: Scope) -> dict[str, Any]:
     """OpenRouter's form: the pieces, those of the calls too; text without pieces in `reasoning`.
 
     Source: openrouter.ai/docs, "Preserving reasoning".
     """
-    riding = [plain(piece) for call in calls for piece in many(call.data.get("reasoning_details"))]
-    pieces = list(_once([*(piece for memory in memories for piece in memory.pieces), *riding], _is_detail))
+    beside = [plain(piece) for data in riding for piece in many(data.get("reasoning_details")) if is_object(piece)]
+    pieces = list(_once([*(piece for memory in memories for piece in memory.pieces), *beside], _is_detail))
     bare = [memory for memory in memories if not any(map(_is_detail, memory.pieces))]
     text = joined(memory.text for memory in _open(bare, scope))
     return {**({"reasoning": text} if text else {}), **({"reasoning_details": pieces} if pieces else {})}
 
 
-def _blocks(memories: Sequence[Memory], calls: Sequence[Call], scope: Scope) -> dict[str, Any]:
+def _blocks(memories: Sequence[Memory], riding: Sequence[Json], scope: Scope) -> dict[str, Any]:
     """LiteLLM's form of Anthropic's blocks. One without signature would be refused."""
     pieces = list(_once([piece for memory in memories for piece in memory.pieces], _is_block))
     bare = [memory for memory in memories if not any(map(_is_block, memory.pieces))]
@@ -150,7 +191,7 @@ def _blocks(memories: Sequence[Memory], calls: Sequence[Call], scope: Scope) -> 
     return {"thinking_blocks": pieces} if pieces else {}
 
 
-def _typed(memories: Sequence[Memory], calls: Sequence[Call], scope: Scope) -> dict[str, Any]:
+def _typed(memories: Sequence[Memory], riding: Sequence[Json], scope: Scope) -> dict[str, Any]:
     """Mistral's form: parts of type `thinking` in the content.
 
     Source: docs.mistral.ai, "Reasoning"; recordings mistral/*.
@@ -167,7 +208,7 @@ def _typed(memories: Sequence[Memory], calls: Sequence[Call], scope: Scope) -> d
     return {"content": parts} if parts else {}
 
 
-Replay: TypeAlias = Callable[[Sequence[Memory], Sequence[Call], Scope], dict[str, Any]]
+Replay: TypeAlias = Callable[[Sequence[Memory], Sequence[Json], Scope], dict[str, Any]]
 REPLAYS: dict[str, Replay] = {
     "none": _none,
     "reasoning_content": _text_in("reasoning_content"),

@@ -5,12 +5,13 @@ No entry holds what was said in the conversation, so a report may go into a log 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from antiphon.errors import BadInput
+
+Place: TypeAlias = int | str  # of an item: its number in the input, or its path where it is inside another
 
 # dropped: it is not in the body. weakened: something that says less stands for it. changed: it is carried in another
 # form. made: it was not there, and the backend needs it. ignored: it is not in the body, and the answer does not
@@ -20,7 +21,12 @@ ChangeKind: TypeAlias = Literal["dropped", "weakened", "changed", "made", "ignor
 REFUSED: frozenset[ChangeKind] = frozenset({"dropped", "weakened"})  # by strict
 
 
-class Change(msgspec.Struct, frozen=True):
+def path_of(place: Place) -> str:
+    """Return where it is, as the report says it."""
+    return f"input[{place}]" if isinstance(place, int) else place
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
     """One thing that is not in the body as it came. `path` is where it came: `input[3].content[1]`, `tools[0]`."""
 
     kind: ChangeKind
@@ -32,6 +38,20 @@ class Change(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         became = "" if self.became is None else f" -> {self.became}"
         return f"{self.path}: {self.kind}: {self.came}{became} ({self.why})"
+
+
+class Remark(msgspec.Struct, frozen=True, gc=False):
+    """A change that many items have alike, and that loses nothing. `inside`: where in the item it is."""
+
+    kind: ChangeKind
+    came: str
+    became: str | None
+    why: str
+    inside: str = ""
+
+    def at(self, place: Place) -> Change:
+        """Return it as the change of one item."""
+        return Change(self.kind, f"{path_of(place)}{self.inside}", self.came, self.became, self.why)
 
 
 class BadRequest(BadInput):
@@ -48,17 +68,14 @@ class Report:
 
     def __init__(self, *, strict: bool) -> None:
         self._strict = strict
-        self._changes: list[Change] = []
+        # A remark is a change once somebody asks: long histories have many, and most callers look for losses alone.
+        self.noted: list[Change | tuple[Place, Remark]] = []
 
     def add(self, kind: ChangeKind, path: str, came: str, became: str | None, why: str) -> None:
         """Note one change. Raises BadRequest where strict does not let it pass."""
         if self._strict and kind in REFUSED:
             raise BadRequest(path, f"{came} cannot be carried: {why}")
-        self._changes.append(Change(kind, path, came, became, why))
-
-    def take(self, changes: Iterable[Change]) -> None:
-        """Note changes that lose nothing."""
-        self._changes.extend(changes)
+        self.noted.append(Change(kind, path, came, became, why))
 
     def dropped(self, path: str, came: str, why: str) -> None:
         """Note that `came` is left out."""
@@ -78,4 +95,8 @@ class Report:
 
     def changes(self) -> tuple[Change, ...]:
         """Return what was noted, in order."""
-        return tuple(self._changes)
+        return tuple([one if isinstance(one, Change) else one[1].at(one[0]) for one in self.noted])
+
+    def losses(self) -> list[Change]:
+        """Return what was lost, in order: what strict refuses."""
+        return [one for one in self.noted if isinstance(one, Change) and one.kind in REFUSED]

@@ -36,6 +36,8 @@ def offers(request_tools: Any, items: Sequence[Any], scope: Scope) -> list[Offer
 
     Tools that a server would run are dropped. Raises BadRequest for what is no tool.
     """
+    if not request_tools and not items:
+        return entries(request_tools, "tools")
     found = list(_offers(request_tools, "tools", scope))
     for number, one in enumerate(items):
         path = f"input[{number}]"
@@ -116,6 +118,8 @@ def _plain(offer: Offer, scope: Scope) -> dict[str, Any]:
     made: dict[str, Any] = {"parameters": _parameters(held, offer.path)}
     if held.get("description"):
         made = {"description": text_of(held.get("description")), **made}
+    if strict is not None and not isinstance(strict, bool):
+        raise BadRequest(f"{offer.path}.strict", f"true or false is expected, and here is {described(strict)}")
     if strict is not None and scope.profile.strict_tools:
         made["strict"] = strict
     elif strict:
@@ -130,7 +134,12 @@ def _parameters(held: Json, path: str) -> Any:
         return NO_PARAMETERS
     if not is_object(given):
         raise BadRequest(f"{path}.parameters", f"a JSON schema is expected, and here is {described(given)}")
-    return given if "type" in given else {"type": "object", **given}
+    kind = fields(given).get("type")
+    if kind is None:
+        return {**given, "type": "object"}
+    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        raise BadRequest(f"{path}.parameters.type", f"the schema of an object is expected, and here is {kind!r:.40}")
+    return given
 
 
 def _custom(offer: Offer, scope: Scope) -> dict[str, Any]:

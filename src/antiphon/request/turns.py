@@ -1,53 +1,43 @@
-"""Puts entries into turns: what the assistant said and called for between two words of others, and what came of it.
+"""The turns of a history as chat messages: what the assistant said and called for, and what came of it.
 
 Chat wants all of a turn in one assistant message, and the outputs of its calls right after it, in the order of the
-calls. A Responses history may have them in any order, may lack an output, and may have one that nothing called for.
+calls. A Responses history may have them in any order, may lack an output, and may have one that nothing called for. So
+each call gets its tool message at once, and that is filled when its output comes, wherever that stands.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from .content import ToolContent
+import msgspec
+
+from .callids import CallIds
+from .content import ChatPart, joined
 from .items import Answer, Call, Entry, Message, Output, Thought
-from .report import BadRequest, Report
+from .read import Json
+from .report import BadRequest, Place, Remark, Report, path_of
 
 # Of a call without output, and of an output without call: mended, an error, or left as they are.
 Orphans: TypeAlias = Literal["repair", "error", "keep"]
+ChatMessage: TypeAlias = dict[str, Any]
+Key: TypeAlias = str | tuple[str, int]  # the client's id of a call; of a further call of that id, with a number
+Ride: TypeAlias = "Callable[[Turns, dict[str, Any], Any, Place], None]"  # puts on a call its `provider_data`
 
+UNTHOUGHT = Remark("ignored", "reasoning", None, "it goes back to no backend with this profile")
+ELSEWHERE = Remark("changed", "an output that is not text", "a user message", "the backend takes text alone from tools")
 INTERRUPTED = "[no output: the call was interrupted]"
-
-
-@dataclass(slots=True, eq=False)
-class Turn:
-    """One assistant message to be, with the outputs of its calls."""
-
-    path: str  # of its first entry
-    thoughts: list[Thought] = field(default_factory=list[Thought])
-    answers: list[Answer] = field(default_factory=list[Answer])
-    calls: list[Call] = field(default_factory=list[Call])
-    outputs: dict[Call, Output] = field(default_factory=dict[Call, Output])
-
-    @property
-    def waits(self) -> bool:
-        """Whether a call of it has no output yet."""
-        return len(self.outputs) < len(self.calls)
-
-
-Block: TypeAlias = Message | Turn
+SHOWN = "[see the next user message]"
 
 
 class Phase(Enum):
     """Where the turn is to which the assistant's entries go."""
 
-    NONE = "there is none: another spoke"
+    NONE = "there is none, or all its outputs came: the next entry begins another"
     SAYING = "no output came: it takes text, reasoning and calls"
     WAITING = "some outputs came: it takes text still"
-    ANSWERED = "all outputs came: the next entry begins another"
 
 
 class Action(Enum):
@@ -56,140 +46,297 @@ class Action(Enum):
     BEGIN = "it begins a turn"
     JOIN = "it joins the turn"
     FOLD = "it joins the turn, though outputs came in between"
-    HOLD = "it waits for what it leads to"
 
 
-# phase -> entry -> what becomes of it
-ACTIONS: dict[Phase, dict[type[Answer | Thought | Call], Action]] = {
-    Phase.NONE: {Answer: Action.BEGIN, Thought: Action.BEGIN, Call: Action.BEGIN},
-    Phase.SAYING: {Answer: Action.JOIN, Thought: Action.JOIN, Call: Action.JOIN},
-    Phase.WAITING: {Answer: Action.FOLD, Thought: Action.HOLD, Call: Action.BEGIN},
-    Phase.ANSWERED: {Answer: Action.BEGIN, Thought: Action.BEGIN, Call: Action.BEGIN},
+# phase -> entry -> what becomes of it. Reasoning goes with what comes after it.
+ACTIONS: dict[Phase, dict[type[Answer | Call], Action]] = {
+    Phase.NONE: {Answer: Action.BEGIN, Call: Action.BEGIN},
+    Phase.SAYING: {Answer: Action.JOIN, Call: Action.JOIN},
+    Phase.WAITING: {Answer: Action.FOLD, Call: Action.BEGIN},
 }
 
 
-class Arrangement:
-    """Takes entries in order. `blocks()` returns the history as messages and turns. Time grows with the entries."""
+class Reasoned(msgspec.Struct):
+    """An assistant message, the reasoning that led to it, and what came beside its calls."""
 
-    def __init__(self, report: Report, orphans: Orphans, *, hoist: bool) -> None:
-        self.leading: list[Message] = []  # of the system and the developer, where they are hoisted
-        self._report = report
-        self._orphans: Orphans = orphans
-        self._hoist = hoist
-        self._blocks: list[Block] = []
-        self._turn: Turn | None = None
-        self._held: list[Thought] = []
-        self._waiting: dict[str, list[tuple[Turn, deque[Call]]]] = {}  # call id -> calls without output, by turn
+    message: ChatMessage
+    thoughts: list[Thought]
+    riding: list[Json] = []
+
+
+class Turns:
+    """Takes entries in order, and makes their messages. `finish()` returns them. Time grows with the entries.
+
+    `null`: the content of a message with calls alone. `hoist`: what the system and the developer say is in `leading`.
+    `thinks`: reasoning is kept, in `reasoned`; else it is left out. `ride`: puts
+    on a call what came beside it; None where no backend wants it. `signs`: it is asked for each call, also for one
+    beside which nothing came. `notes`: `begun` has each assistant message and
+    where its first item stood.
+
+    `history` makes the usual messages itself, and keeps the fields that it names as they would be here.
+    """
+
+    def __init__(
+        self,
+        report: Report,
+        ids: CallIds,
+        orphans: Orphans,
+        *,
+        null: str | None = None,
+        hoist: bool = False,
+        thinks: bool = False,
+        ride: Ride | None = None,
+        signs: bool = False,
+        notes: bool = False,
+    ) -> None:
+        self.report, self.ids, self.null, self.thinks, self.ride = report, ids, null, thinks, ride
+        self.signs = signs
+        self._orphans, self._hoist = orphans, hoist
+        self.made: list[ChatMessage] = []
+        self.open: ChatMessage | None = None  # the assistant message that takes text and calls
+        self.last: ChatMessage | None = None  # it, also after outputs came
+        self.slots: dict[Key, ChatMessage] = {}  # tool messages of `last` that wait for their output
+        self.asked: ChatMessage | None = None  # what the user said last
+        self.pending: list[Thought] = []  # reasoning that led to nothing yet
+        self.reasoned: list[Reasoned] = []
+        self.begun: list[tuple[ChatMessage, Place]] | None = [] if notes else None
+        self.leading: list[Message] = []
+        self.refusing: list[ChatMessage] = []  # messages with a field for what was refused
+        self._again: dict[str, deque[Key]] = {}  # further calls of an id in `slots`
+        # client's id -> by turn, the latest last: tool messages that wait still, with the messages that called
+        self._late: dict[str, list[deque[tuple[ChatMessage, ChatMessage]]]] = {}
+        self._blank: list[ChatMessage] = []
+        self._after: list[tuple[ChatMessage, ChatMessage]] = []
+        self._names: tuple[ChatMessage | None, dict[str, str]] | None = None
+
+    @property
+    def phase(self) -> Phase:
+        """Where the turn is."""
+        if self.open is not None:
+            return Phase.SAYING
+        return Phase.WAITING if self.slots else Phase.NONE
 
     def feed(self, entry: Entry) -> None:
         """Take the next entry."""
         match entry:
             case Message(role=role) if role != "user" and self._hoist:
                 self._lead(entry)
-            case Message():
-                self._drop_held()
-                self._turn = None
-                self._blocks.append(entry)
+            case Message(role=role, content=content):
+                self._close()
+                message = {"role": role, "content": content}
+                self.made.append(message)
+                self.asked = message if role == "user" else self.asked
             case Output():
                 self._answer(entry)
-            case Answer() | Thought() | Call():
-                self._say(entry)
-
-    def blocks(self) -> list[Block]:
-        """Return the history. Called once, at its end: calls without output get one, or are an error."""
-        self._drop_held()
-        kept: list[Block] = []
-        for block in self._blocks:
-            if isinstance(block, Turn):
-                self._repair(block)
-                if not block.answers and not block.calls and not block.outputs:
-                    self._drop(block.thoughts)
-                    continue
-            kept.append(block)
-        return kept
-
-    @property
-    def _phase(self) -> Phase:
-        turn = self._turn
-        if turn is None:
-            return Phase.NONE
-        if not turn.outputs:
-            return Phase.SAYING
-        return Phase.WAITING if turn.waits else Phase.ANSWERED
-
-    def _say(self, entry: Answer | Thought | Call) -> None:
-        action = ACTIONS[self._phase][type(entry)]
-        if action is Action.HOLD and isinstance(entry, Thought):
-            self._held.append(entry)
-            return
-        turn = self._turn
-        if action is Action.BEGIN or turn is None:
-            turn = self._turn = Turn(entry.path)
-            self._blocks.append(turn)
-        elif action is Action.FOLD:
-            self._report.changed(entry.path, "text before an output", "text of the message with the call", _PAIRED)
-        turn.thoughts.extend(self._held)
-        self._held.clear()
-        self._join(turn, entry)
-
-    def _join(self, turn: Turn, entry: Answer | Thought | Call) -> None:
-        match entry:
             case Answer():
-                turn.answers.append(entry)
-            case Thought():
-                turn.thoughts.append(entry)
-            case Call(call_id=call_id):
-                turn.calls.append(entry)
-                waiting = self._waiting.setdefault(call_id, [])
-                if not waiting or waiting[-1][0] is not turn:
-                    waiting.append((turn, deque()))
-                waiting[-1][1].append(entry)
+                self._say(entry)
+            case Call():
+                self._call(entry)
+            case Thought(place=place):
+                self.pending.append(entry) if self.thinks else self.report.noted.append((place, UNTHOUGHT))
+
+    def show(self, slot: ChatMessage, parts: Sequence[ChatPart], place: Place, message: ChatMessage | None) -> None:
+        """Show in a user message what a tool message cannot hold of an output; `message` holds the call."""
+        told = self._shown(slot, parts, place, message)
+        if self.made[-1]["role"] == "user":
+            self.made[-1]["content"] += told
+        else:
+            self.made.append({"role": "user", "content": told})
+
+    def _shown(
+        self, slot: ChatMessage, parts: Sequence[ChatPart], place: Place, message: ChatMessage | None
+    ) -> list[ChatPart]:
+        self.report.noted.append((place, ELSEWHERE))
+        chat_id = slot["tool_call_id"]
+        if not slot["content"]:
+            slot["content"] = SHOWN
+        return [{"type": "text", "text": f"[output of {self._name(message, chat_id)}, call {chat_id}]"}, *parts]
+
+    def attach(self, message: ChatMessage) -> None:
+        """Keep the reasoning that came with the message that it led to."""
+        if self.reasoned and self.reasoned[-1].message is message:
+            self.reasoned[-1].thoughts.extend(self.pending)
+        else:
+            self.reasoned.append(Reasoned(message, self.pending[:]))
+        self.pending.clear()
+
+    def beside(self, message: ChatMessage, data: Json) -> None:
+        """Keep what came beside a call with the message that holds the call."""
+        if not self.reasoned or self.reasoned[-1].message is not message:
+            self.reasoned.append(Reasoned(message, []))
+        self.reasoned[-1].riding.append(data)
+
+    def finish(self) -> list[ChatMessage]:
+        """Return the messages. Called once: calls without output get one, or are an error."""
+        self._close()
+        for message in self._blank:
+            message["content"] = message["content"] or (self.null if message.get("tool_calls") else "")
+        self._mend([slot for groups in self._late.values() for group in groups for slot, _ in group])
+        if self._after:
+            self.made[:] = _inserted(self.made, self._after)
+        return self.made
+
+    # --- the assistant ---------------------------------------------------------------------------------------------
+
+    def _say(self, entry: Answer) -> None:
+        message = self._taking(entry)
+        before = message["content"]
+        message["content"] = joined([before, entry.text])
+        if entry.refusal:
+            self.refusing.append(message)
+            message["refusal"] = joined([message.get("refusal"), entry.refusal])
+        if not message["content"]:
+            self._blank.append(message)
+
+    def _call(self, entry: Call) -> None:
+        message = self._taking(entry)
+        calls: list[dict[str, Any]] = message.setdefault("tool_calls", [])
+        keeps = self._orphans == "keep"
+        chat_id = entry.call_id if keeps else self.ids.give(entry.call_id, path_of(entry.place), message)
+        call = {"id": chat_id, "type": "function", "function": {"name": entry.name, "arguments": entry.arguments}}
+        calls.append(call)
+        key: Key = entry.call_id
+        if not key or key in self.slots:
+            key = (entry.call_id, len(calls))
+            self._again.setdefault(entry.call_id, deque()).append(key)
+        self.slots[key] = {"role": "tool", "tool_call_id": chat_id, "content": entry.place}
+        if self.ride is not None:
+            self.ride(self, call, entry.data, entry.place)
+
+    def _taking(self, entry: Answer | Call) -> ChatMessage:
+        """Return the message that takes an entry of the assistant."""
+        action = ACTIONS[self.phase][type(entry)]
+        message = self.open if action is Action.JOIN else self.last
+        if action is Action.BEGIN or message is None:
+            self._leave()
+            message = self.open = self.last = {"role": "assistant", "content": self.null}
+            self.made.append(message)
+            if self.begun is not None:
+                self.begun.append((message, entry.place))
+        elif action is Action.FOLD:
+            path = path_of(entry.place)
+            self.report.changed(path, "text before an output", "text of the message with the call", _PAIRED)
+        if self.pending:
+            self.attach(message)
+        return message
+
+    def _close(self) -> None:
+        """End the turn: another speaks. Its calls have their tool messages, whatever comes of them."""
+        if self.open is not None:
+            self._lay(self.open)
+        for thought in self.pending:
+            self.report.ignored(thought.path, "reasoning", "nothing that it led to comes after it")
+        self.pending.clear()
+        self._leave()
+
+    def _lay(self, message: ChatMessage) -> None:
+        """Put the tool messages after the calls: no more of them can come."""
+        if self.pending:
+            self.attach(message)
+        self.made.extend(self.slots.values())
+        self.open = None
+
+    def _leave(self) -> None:
+        """Keep the tool messages of the turn that have no output yet: it may come later."""
+        if not self.slots:
+            self.open = self.last = None
+            return
+        groups: dict[str, deque[tuple[ChatMessage, ChatMessage]]] = {}
+        for key, slot in self.slots.items():
+            assert self.last is not None  # it holds the calls
+            call_id = key[0] if isinstance(key, tuple) else key
+            groups.setdefault(call_id, deque()).append((slot, self.last))
+        for call_id, group in groups.items():
+            self._late.setdefault(call_id, []).append(group)
+        self.slots.clear()
+        self._again.clear()
+        self.open = self.last = None
+
+    # --- outputs ---------------------------------------------------------------------------------------------------
 
     def _answer(self, output: Output) -> None:
         """Give the output to the first call of its id in the latest turn that waits for one."""
-        waiting = self._waiting.get(output.call_id) if output.call_id else None
-        if not waiting:
+        key: Key | None = output.call_id
+        if key not in self.slots:
+            again = self._again.get(output.call_id) if output.call_id else None
+            key = again.popleft() if again else None
+        if key is not None:
+            if self.open is not None:
+                self._lay(self.open)
+            self._fill(self.slots.pop(key), output, self.last)
+            return
+        groups = self._late.get(output.call_id) if output.call_id else None
+        if not groups:
             self._orphan(output)
             return
-        turn, calls = waiting[-1]
-        turn.outputs[calls.popleft()] = output
-        if not calls:
-            waiting.pop()
-        if turn is not self._turn:
-            self._report.changed(output.path, "an output after other messages", "an output after its call", _PAIRED)
+        slot, message = groups[-1].popleft()
+        if not groups[-1]:
+            groups.pop()
+        path = path_of(output.place)
+        self.report.changed(path, "an output after other messages", "an output after its call", _PAIRED)
+        self._fill(slot, output, message, late=True)
+
+    def _fill(self, slot: ChatMessage, output: Output, message: ChatMessage | None, *, late: bool = False) -> None:
+        slot["content"] = output.content
+        if output.shown and late:
+            told = self._shown(slot, output.shown, output.place, message)
+            self._after.append((slot, {"role": "user", "content": told}))
+        elif output.shown:
+            self.show(slot, output.shown, output.place, message)
+
+    def _name(self, message: ChatMessage | None, chat_id: str) -> str:
+        calls: list[dict[str, Any]] = message["tool_calls"] if message is not None else []
+        if len(calls) == 1:
+            name: str = calls[0]["function"]["name"]
+            return name
+        if self._names is None or self._names[0] is not message:
+            self._names = (message, {call["id"]: call["function"]["name"] for call in calls})
+        return self._names[1].get(chat_id, "a tool")
 
     def _orphan(self, output: Output) -> None:
-        why = f"no call before it waits for an output with the call_id {output.call_id!r}"
+        path, why = path_of(output.place), f"no call before it waits for an output with the call_id {output.call_id!r}"
         if self._orphans == "error":
-            raise BadRequest(f"{output.path}.call_id", why)
+            raise BadRequest(f"{path}.call_id", why)
         if self._orphans == "keep":
-            self._turn = None
-            self._blocks.append(Turn(output.path, outputs={Call("", "", "", {}, output.path): output}))
+            self._close()
+            self.made.append({"role": "tool", "tool_call_id": output.call_id, "content": output.content})
             return
-        self._report.dropped(output.path, "an output without call", why)
+        self.report.dropped(path, "an output without call", why)
 
-    def _repair(self, turn: Turn) -> None:
-        """Give an output to each call that has none."""
-        for call in turn.calls if turn.waits and self._orphans != "keep" else ():
-            if call in turn.outputs:
-                continue
+    def _mend(self, slots: list[ChatMessage]) -> None:
+        """Give an output to each call that has none; where they are kept, its tool message goes."""
+        if self._orphans == "keep":
+            gone = set(map(id, slots))
+            self.made[:] = [message for message in self.made if id(message) not in gone] if gone else self.made
+            return
+        for slot in slots:
+            path = path_of(slot["content"])
             if self._orphans == "error":
-                raise BadRequest(call.path, f"the call with the call_id {call.call_id!r} has no output")
-            self._report.add("made", call.path, "a call without output", "an output that says so", _PAIRED)
-            turn.outputs[call] = Output(call.call_id, ToolContent(INTERRUPTED), call.path)
+                raise BadRequest(path, f"the call with the id {slot['tool_call_id']!r} has no output")
+            self.report.add("made", path, "a call without output", "an output that says so", _PAIRED)
+            slot["content"] = INTERRUPTED
+
+    # --- the system ------------------------------------------------------------------------------------------------
 
     def _lead(self, message: Message) -> None:
         self.leading.append(message)
-        if self._blocks:
-            self._report.changed(message.path, f"a {message.role} message", "text of the first message", _FIRST)
+        if self.made or self.pending:
+            path = path_of(message.place)
+            self.report.changed(path, f"a {message.role} message", "text of the first message", _FIRST)
 
-    def _drop_held(self) -> None:
-        self._drop(self._held)
-        self._held.clear()
 
-    def _drop(self, thoughts: Iterable[Thought]) -> None:
-        for thought in thoughts:
-            self._report.ignored(thought.path, "reasoning", "nothing that it led to comes after it")
+def _inserted(made: Iterable[ChatMessage], after: Iterable[tuple[ChatMessage, ChatMessage]]) -> Iterable[ChatMessage]:
+    """Yield the messages, and user messages that belong to tool messages after all of those that stand together."""
+    wanted: Mapping[int, ChatMessage] = {id(slot): message for slot, message in after}
+    waiting: list[ChatMessage] = []
+    for message in made:
+        if message["role"] != "tool":
+            yield from waiting
+            waiting.clear()
+        yield message
+        if id(message) in wanted:
+            waiting.append(wanted[id(message)])
+    yield from waiting
 
 
 _PAIRED = "backends want outputs right after their calls"

@@ -36,6 +36,7 @@ FINISHES: dict[str, Gravity] = {
     "sensitive": Gravity.CONTENT_FILTER,  # Z.ai
     "error": Gravity.ERROR,
     "network_error": Gravity.ERROR,  # Z.ai
+    "insufficient_system_resource": Gravity.ERROR,  # DeepSeek: the answer was interrupted
 }
 
 
