@@ -68,6 +68,14 @@ def test_help_of_convert_says_how_to_go_on() -> None:
     assert "Exits 0" in result.stdout
 
 
+def test_help_is_as_wide_as_the_terminal() -> None:
+    said = run("demo", "--help").stdout.partition("Exits 0")[2].partition("Examples")[0]
+    assert [line.strip() for line in said.splitlines() if line.strip()] == [
+        "if every stream ended as it must and said all it must, and no rule was",
+        "broken, 1 if not, 2 on bad use, 3 if no stream could be played.",
+    ]
+
+
 INPUTS: dict[str, str] = {
     "SSE": sse(*CHUNKS, "[DONE]"),
     "SSE without its end": sse(*CHUNKS).rstrip(),

@@ -1,4 +1,8 @@
-"""How a stream of chunks ends, and which terminal event that implies. Source: GRAMMAR, the table of "Endings"."""
+"""How a stream of chunks ends, and which terminal event that implies.
+
+Sources: GRAMMAR, the table of "Endings"; for words beside it the API references of Mistral (`model_length`), Z.ai
+(`sensitive`, `model_context_window_exceeded`, `network_error`) and DeepSeek (`insufficient_system_resource`).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,20 @@ from typing import NamedTuple
 from .said import Said
 
 # finish_reason -> (how grave it is, terminal event, why it is incomplete); every other word is a success
+_ERROR = (3, "response.failed", "")
+_FILTER = (2, "response.incomplete", "content_filter")
+_LENGTH = (1, "response.incomplete", "max_output_tokens")
 GRAVITY: dict[str, tuple[int, str, str]] = {
-    "error": (3, "response.failed", ""),
-    "content_filter": (2, "response.incomplete", "content_filter"),
-    "safety": (2, "response.incomplete", "content_filter"),
-    "length": (1, "response.incomplete", "max_output_tokens"),
-    "max_tokens": (1, "response.incomplete", "max_output_tokens"),
+    "error": _ERROR,
+    "network_error": _ERROR,
+    "insufficient_system_resource": _ERROR,
+    "content_filter": _FILTER,
+    "safety": _FILTER,
+    "sensitive": _FILTER,
+    "length": _LENGTH,
+    "max_tokens": _LENGTH,
+    "model_length": _LENGTH,
+    "model_context_window_exceeded": _LENGTH,
 }
 _SUCCESS = (0, "response.completed", "")
 
@@ -45,7 +57,7 @@ def ending_of(said: Said) -> Ending:
 def _by_finish(said: Said) -> Ending:
     word = max(said.finishes, key=lambda one: GRAVITY.get(one, _SUCCESS)[0])
     _, terminal, reason = GRAVITY.get(word, _SUCCESS)
-    return Ending(terminal, reason, f'finish_reason is "{word}"', fault=word == "error")
+    return Ending(terminal, reason, f'finish_reason is "{word}"', fault=terminal == "response.failed")
 
 
 def _without_finish(said: Said) -> Ending:

@@ -18,7 +18,7 @@ HEAD = """\
 # Providers
 
 A profile is data: what is odd about a provider's chunk stream, and what its endpoint accepts in a request. Give its
-name wherever a profile is asked for, or change a copy of it (`chunks` is what the provider sent):
+name wherever a profile is asked for, or change a copy of it:
 
 ```python
 from dataclasses import replace
@@ -26,6 +26,7 @@ from dataclasses import replace
 from antiphon import convert, load_profile
 from antiphon_providers.quirks import SplitTags, ToolCallTags
 
+chunks = [{"choices": [{"delta": {"reasoning_content": "Hm."}}]}]  # what the provider sent
 events = convert(chunks, profile="deepseek")
 mine = replace(load_profile("lmstudio"), name="mine", quirks=(SplitTags(), ToolCallTags()))
 ```

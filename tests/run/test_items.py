@@ -91,6 +91,12 @@ def test_a_call_that_waits() -> None:
         one.to_input_item()
 
 
+def test_an_item_is_shown_without_its_agent() -> None:
+    item = ToolCallOutputItem(Agent("A", instructions="Keep it to yourself."), {"type": "function_call_output"}, "x")
+    assert repr(item).startswith("ToolCallOutputItem(raw_item={'type': 'function_call_output'}, output='x'")
+    assert "Keep it to yourself" not in repr(item)
+
+
 async def test_what_is_done_to_input_is_not_done_to_items() -> None:
     """A caller may change the lists that are given out, at any depth."""
     result = await Runner.run(two_tools_two_turns(World()), "go")

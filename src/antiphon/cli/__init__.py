@@ -6,6 +6,7 @@ its command runs, or is shown by `antiphon --help`; what it needs beyond typer a
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import sys
@@ -74,8 +75,15 @@ def load_command(point: EntryPoint) -> Any:
 
 def _command(name: str, function: Callable[..., Any], **settings: Any) -> Any:
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(name, context_settings={"help_option_names": ["-h", "--help"], **settings})(function)
+    context = {"help_option_names": ["-h", "--help"], **settings}
+    single.command(name, help=_flowing(inspect.getdoc(function)), context_settings=context)(function)
     return typer.main.get_command(single)
+
+
+def _flowing(said: str | None) -> str | None:
+    """Return a docstring with each paragraph in one line: typer keeps the ends of the others, whatever the width."""
+    paragraphs = said.split("\n\n") if said else []
+    return "\n\n".join(one if "\b" in one else one.replace("\n", " ") for one in paragraphs) or None
 
 
 def _broken(point: EntryPoint, problem: Exception) -> Any:

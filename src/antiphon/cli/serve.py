@@ -75,6 +75,16 @@ def serve(
     """Serve the Responses API over a Chat Completions backend.
 
     Alone it serves the embedded replay backend, which needs no model, no key and no network.
+
+    Exits 2 if an option or the configuration is no good.
+
+    Examples:
+
+    antiphon serve
+
+    antiphon serve --backend http://127.0.0.1:8000/v1 --profile vllm
+
+    antiphon serve --config antiphon.toml --workers 2
     """
     given = _backends(backend or [], profile, backend_key_env, pass_key)
     options: dict[str, Any] = {

@@ -34,7 +34,7 @@ SHELL_OUTPUT_ONLY = frozenset({"status", "shell_output", "provider_data"})
 class RunItemBase:
     """What all run items have."""
 
-    agent: Agent[Any]
+    agent: Agent[Any] = field(repr=False)  # it has tools and schemas: pages
     raw_item: Any
 
     held: tuple[str, ...] = field(default=("agent",), init=False, repr=False)
@@ -84,8 +84,8 @@ class HandoffCallItem(RunItemBase):
 class HandoffOutputItem(RunItemBase):
     """The output of such a call: the other agent has taken over."""
 
-    source_agent: Agent[Any]
-    target_agent: Agent[Any]
+    source_agent: Agent[Any] = field(repr=False)
+    target_agent: Agent[Any] = field(repr=False)
     type: Literal["handoff_output_item"] = "handoff_output_item"
 
     def __post_init__(self) -> None:

@@ -62,7 +62,13 @@ def reader(sample: Any, kind: Kind | None, index: int | None = None) -> Read:
     model = None if kind == "logprobs" else _delta_of_openai(sample)
     if model is None:
         return _arguments(index) if kind == "arguments" else _ANY[kind]
-    return _openai_arguments(model, index) if kind == "arguments" else _OPENAI[kind](model)
+    match kind:
+        case "arguments":
+            return _openai_arguments(model, index)
+        case "reasoning":
+            return _openai_reasoning(model, _field_of_reasoning(sample))
+        case _:
+            return _openai_text(model)
 
 
 def _speaks(held: Mapping[str, Any], keys: frozenset[str]) -> bool:
@@ -138,7 +144,15 @@ def _openai_text(delta_type: type[Any]) -> Read:
     return read
 
 
-def _openai_reasoning(delta_type: type[Any]) -> Read:
+def _field_of_reasoning(sample: Any) -> str:
+    """Return the name under which an openai chunk has reasoning, the usual one where it has none."""
+    extra = sample.choices[0].delta.__pydantic_extra__
+    return "reasoning" if not extra.get("reasoning_content") and extra.get("reasoning") else "reasoning_content"
+
+
+def _openai_reasoning(delta_type: type[Any], name: str) -> Read:
+    """`name`: of the field that holds reasoning, where a delta has one extra field only."""
+
     def read(chunk: Any) -> str | None:
         try:
             own, extra = chunk.__dict__, chunk.__pydantic_extra__
@@ -164,7 +178,7 @@ def _openai_reasoning(delta_type: type[Any]) -> Read:
                 return None
             if len(others) != 1:
                 return None if _speaks(others, BESIDE_REASONING) else _reasoning(others)
-            text = others.get("reasoning_content") or others.get("reasoning")
+            text = others[name]
             return text if text and type(text) is str and (text.isascii() or is_whole(text)) else None
         except NOT_USUAL:
             return None
@@ -185,7 +199,7 @@ def _openai_arguments(delta_type: type[Any], index: int | None) -> Read:
             function = of_call["function"]
             of_function = function.__dict__
             finish, content, refusal = held["finish_reason"], said["content"], said["refusal"]
-            text, place = of_function["arguments"], of_call["index"]
+            text, name, id, place = of_function["arguments"], of_function["name"], of_call["id"], of_call["index"]
             if (
                 (finish is not None and finish != "")
                 or held["index"]
@@ -193,8 +207,8 @@ def _openai_arguments(delta_type: type[Any], index: int | None) -> Read:
                 or own["usage"] is not None
                 or place != index
                 or place is True
-                or of_call["id"] not in EMPTY
-                or of_function["name"] not in EMPTY
+                or (id is not None and id != "")
+                or (name is not None and name != "")
                 or (content is not None and content != "")
                 or said["function_call"]
                 or said["audio"]
@@ -300,5 +314,4 @@ def _reasoning(held: Mapping[str, Any]) -> str | None:
     return text if type(text) is str and text and other in EMPTY and is_whole(text) else None
 
 
-_OPENAI: Mapping[str, Callable[[type[Any]], Read]] = {"text": _openai_text, "reasoning": _openai_reasoning}
 _ANY: Mapping[str, Read] = {"text": _text, "logprobs": _with_logprobs, "reasoning": _reasoning_alone}
