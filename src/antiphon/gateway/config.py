@@ -181,7 +181,8 @@ def read_text(path: Path, setting: str) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise BadInput(f"{setting}: {path} cannot be read: {problem}") from None
+        reason = problem.strerror if isinstance(problem, OSError) else problem
+        raise BadInput(f"{setting}: {path} cannot be read: {reason}") from None
 
 
 def _read(path: Path) -> dict[str, Any]:

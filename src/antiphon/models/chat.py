@@ -208,8 +208,10 @@ def make_backend(
             given = {"base_url": OPENAI_URL, "api_key": os.environ.get("OPENAI_API_KEY"), **given}
         return load_backend(backend, **given)
     if not isinstance(backend, Backend):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
+        missing = [name for name in ("form", "stream", "complete", "models", "aclose") if not hasattr(backend, name)]
         raise BadInput(
-            f"backend is {type(backend).__name__}: it is the name of a kind, or has form, stream, complete, …"
+            f"backend is {type(backend).__name__}, which has no {', '.join(missing)}: it is the name of a kind, or has "
+            "all members of antiphon.backend.Backend"
         )
     if given:
         raise BadInput(f"{', '.join(given)}: a backend that was made already takes no such option")

@@ -99,7 +99,12 @@ class MultiProvider(ModelProvider):
         if slash and prefix == "openai" and self._alias:
             return self.openai_provider.get_model(rest)
         if slash and prefix != "openai" and self._refuse:
-            raise BadInput(f"Unknown prefix: {prefix}")
+            own = [*self.provider_map] if isinstance(self.provider_map, Mapping) else []
+            known = ", ".join(sorted({*own, "openai", "replay", *FALLBACKS}))
+            raise BadInput(
+                f"Unknown prefix: {prefix}, in the model {model_name!r}; known are: {known}, and http:// or https://. "
+                'Add it to provider_map, or take the whole for the name of a model by unknown_prefix_mode="model_id"'
+            )
         return self.openai_provider.get_model(model_name)
 
     async def aclose(self) -> None:

@@ -135,8 +135,8 @@ def tool_param(tool: Any) -> Json:
     if isinstance(tool, HandoffLike):
         return _function(tool.tool_name, tool.tool_description, tool.input_json_schema, tool.strict_json_schema)
     raise BadInput(
-        f"a tool is {type(tool).__name__}: it is a mapping, a function tool, a handoff, "
-        "or has `to_responses_tool()`, which returns the mapping"
+        f"a tool is {type(tool).__name__}: it is a mapping, a function tool (`@function_tool` makes one of a function), "
+        "a handoff, or has `to_responses_tool()`, which returns the mapping"
     )
 
 

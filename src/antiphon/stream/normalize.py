@@ -141,7 +141,7 @@ class Normalizer:
         given = chunk.get("choices")
         choices = [fields(one) for one in many(given) if is_object(one)]
         if given and not choices:
-            self._warn("choices-unreadable", f"choices is {type(given).__name__}, not a list of objects")
+            self._warn("choices-unreadable", f"no entry of choices, which is {type(given).__name__}, is an object")
         found = [choice for choice in choices if whole_number(choice.get("index")) in FIRST]
         if len(found) < len(choices):
             self._warn("other-choice", "only choice 0 is converted; others are left out")
@@ -282,7 +282,7 @@ class Normalizer:
         given = message.get("tool_calls")
         calls = many(given)
         if given and not calls:
-            self._warn("tool-calls-unreadable", f"tool_calls is {type(given).__name__}, not a list of objects")
+            self._warn("tool-calls-unreadable", f"no entry of tool_calls, which is {type(given).__name__}, is an object")
         self._tool_calls = self._tool_calls or bool(calls)
         for call in calls:
             yield from self._call(fields(call))
