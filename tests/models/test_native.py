@@ -298,3 +298,18 @@ def test_what_a_server_gave_is_shared_and_goes_as_it_came() -> None:
     assert all(one is item for one, item in zip(made, items, strict=True))
     assert report == []
     assert native_input("hello") == ("hello", [])
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    "body", [{"error": {"message": "no: tk-4711-verysecret"}}, {"detail": "no: tk-4711-verysecret"}]
+)
+async def test_no_key_is_said(body: dict[str, Any], stream: bool) -> None:
+    """Also one that does not look like a key."""
+    for status in ("401 Unauthorized", "200 OK"):
+        async with serve(answer(body, status)) as server:
+            model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", api_key="tk-4711-verysecret")
+            with pytest.raises(ProviderError) as caught:
+                await model.create(REQUEST, stream=stream)
+            await model.close()
+        assert "verysecret" not in f"{caught.value}{vars(caught.value)}"

@@ -206,6 +206,43 @@ TURNS = [
         report=(("changed", "input[1]"),),
     ),
     case(
+        "calls in chat form, of a custom tool too",
+        (
+            Q,
+            assistant(None, asked("1"), {"id": "2", "type": "custom", "custom": {"name": "edit", "input": 'a "b"'}}),
+            result("1"),
+            result("2", "done"),
+        ),
+        Q,
+        assistant(None, asked("1"), asked("2", "edit", '{"input": "a \\"b\\""}')),
+        result("1"),
+        result("2", "done"),
+    ),
+    case(
+        "an action as openai's objects hold it",
+        (
+            Q,
+            {
+                "type": "local_shell_call",
+                "id": "lsh_1",
+                "call_id": "1",
+                "action": {
+                    "type": "exec",
+                    "command": ["ls"],
+                    "env": {},
+                    "timeout_ms": None,
+                    "user": None,
+                    "working_directory": "/tmp",
+                },
+                "status": "completed",
+            },
+            output("1"),
+        ),
+        Q,
+        assistant(None, asked("1", "local_shell", '{"command": ["ls"], "working_directory": "/tmp"}')),
+        result("1"),
+    ),
+    case(
         "calls of a shell",
         (
             Q,
@@ -228,7 +265,7 @@ TURNS = [
             {"type": "apply_patch_call_output", "call_id": "3", "status": "failed", "output": "no such file"},
         ),
         Q,
-        assistant(None, asked("1", "local_shell", '{"command": ["ls"], "env": {}}')),
+        assistant(None, asked("1", "local_shell", '{"command": ["ls"]}')),
         result("1", "a.txt"),
         assistant(None, asked("2", "shell", '{"commands": ["pwd"]}')),
         result("2", '[{"stdout": "/", "stderr": ""}]'),

@@ -15,8 +15,16 @@ import httpx2
 from antiphon.errors import BadAnswer, BadInput, ProviderError, Stage
 from antiphon.stream.sse import DONE, detect_format
 
-from .completion import completion_of_stream
-from .failures import Hide, failure_of_answer, failure_of_error, failure_of_page, is_page, request_id_in
+from .completion import completion_of_stream, is_stream
+from .concealing import Hide
+from .failures import (
+    failure_of_answer,
+    failure_of_error,
+    failure_of_page,
+    is_page,
+    reports_error,
+    request_id_in,
+)
 from .pace import Pace
 
 CLIENT_ERRORS = (httpx2.HTTPError, httpx2.StreamError, OSError)
@@ -100,8 +108,18 @@ class Answer:
     async def completion(self) -> dict[str, Any]:
         """Return the whole completion. Raises BadAnswer where the body is none, the error that a body reports."""
         body = await self._read(MOST_WHOLE)
-        if self._says("event-stream") or body.lstrip()[:5] == b"data:":
+        found = _json(body)
+        if isinstance(found, dict):
+            return self._whole(found, body)  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(found, list) and found:
+            return completion_of_stream(self._events(body), self._hide)
+        if self._says("event-stream") or is_stream(body):
             return completion_of_stream(body, self._hide)
+        raise self._bad(body)
+
+    async def json_object(self) -> dict[str, Any]:
+        """Return the JSON object that the body is. Raises as `completion`."""
+        body = await self._read(MOST_WHOLE)
         found = _json(body)
         if not isinstance(found, dict):
             raise self._bad(body)
@@ -142,17 +160,23 @@ class Answer:
         return b"".join(pieces)
 
     def _events(self, body: bytes) -> bytes:
-        """Return a JSON body as messages: a completion, a list of chunks; what is neither is left as it is."""
+        """Return a JSON body as messages: a completion, a list of chunks; JSON lines are left as they are."""
         found = _json(body)
         if isinstance(found, list):
             return b"".join(_event(one) for one in found)  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(found, dict):
-            return body
-        whole = self._faultless(found, body)  # pyright: ignore[reportUnknownArgumentType]
-        return _event(whole) + (_DONE_EVENT if whole.get("choices") else b"")
+        if isinstance(found, dict):
+            return _event(self._whole(found, body)) + _DONE_EVENT  # pyright: ignore[reportUnknownArgumentType]
+        if body.lstrip()[:1] == b"{" and not is_stream(body):  # it was cut
+            raise self._bad(body)
+        return body
+
+    def _whole(self, found: dict[str, Any], body: bytes) -> dict[str, Any]:
+        if not self._faultless(found, body).get("choices"):
+            raise self._bad(body)
+        return found
 
     def _faultless(self, found: dict[str, Any], body: bytes) -> dict[str, Any]:
-        if found.get("error") and not found.get("choices"):
+        if reports_error(found):
             raise failure_of_answer(self._response.status_code, self._response.headers, body, self._hide)
         return found
 

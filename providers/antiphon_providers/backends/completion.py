@@ -9,8 +9,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from antiphon import ChatCmplStreamHandler, SourceError
+from antiphon.errors import BadInput
+from antiphon.request.replay import EXTRAS
+from antiphon.stream.sse import detect_format
 
-from .failures import Hide, failure_of_fault
+from .concealing import Concealer, Hide
+from .failures import failure_of_fault, is_page
 
 # why a response is incomplete -> finish_reason
 _FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -24,11 +28,23 @@ _COUNTS = {
 }
 
 
+def is_stream(body: bytes) -> bool:
+    """Return whether a body that should be a completion is a stream of chunks: server-sent events, or JSON lines."""
+    if not body.strip() or is_page(body):
+        return False
+    try:
+        return detect_format(body) in ("sse", "jsonl")
+    except BadInput:
+        return False
+
+
 def completion_of_stream(body: bytes | Iterable[bytes], hide: Hide) -> dict[str, Any]:
     """Return the completion that an SSE body holds. Raises a ProviderError for a stream that ends as failed."""
     handler = ChatCmplStreamHandler(events="dict")
+    concealer = Concealer(hide.secrets)
     for piece in (body,) if isinstance(body, bytes) else body:
-        handler.feed_sse(piece)
+        handler.feed_sse(concealer.feed(piece))
+    handler.feed_sse(concealer.finish())
     handler.finish()
     response = handler.final or {}
     if isinstance(handler.error, SourceError) and response.get("status") == "failed":
@@ -82,7 +98,8 @@ def _call(item: dict[str, Any]) -> dict[str, Any]:
     if item["type"] == "custom_tool_call":
         return {"id": item["call_id"], "type": "custom", "custom": {"name": item["name"], "input": item["input"]}}
     function = {"name": item["name"], "arguments": item["arguments"]}
-    return {"id": item["call_id"], "type": "function", "function": function}
+    beside = {key: one for key, one in _held(item, "provider_data").items() if key in EXTRAS}
+    return {"id": item["call_id"], "type": "function", "function": function, **beside}
 
 
 def _annotation(one: dict[str, Any]) -> dict[str, Any]:

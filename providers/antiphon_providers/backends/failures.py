@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 from antiphon.errors import (
     AuthenticationFailed,
@@ -23,19 +23,16 @@ from antiphon.errors import (
     ServerFailed,
     Stage,
 )
+from antiphon.models.errors import failure_of_code
 from antiphon.models.waits import retry_after
 from antiphon.stream.chunk import fields, is_object, plain, whole_number
-from antiphon.stream.faults import STATUS, fault_of, redact
+from antiphon.stream.faults import STATUS, error_in, fault_of
 
+from .concealing import Hide
 from .pace import timed_out
-
-Hide: TypeAlias = Callable[[str], str]
 
 EXCERPT = 500  # characters of a body that an error keeps
 _MANY, _DEEP = 20, 8  # entries of a list, and levels, that are looked at
-_LONGEST = 2000  # characters of what a provider said that are looked at
-_SHORTEST = 6  # what is shorter is a placeholder, not a key
-_SECRET_NAMES = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "x-generation-id")
 _TITLE = re.compile(rb"<title[^>]*>\s*(.*?)\s*</title>", re.IGNORECASE | re.DOTALL)
 
@@ -52,33 +49,15 @@ _WRAPPERS = ("litellm", "any_llm")
 _TIMEOUTS = frozenset({"TimeoutException", "TimeoutError", "APITimeoutError"})
 _CONNECT_TIMEOUTS = frozenset({"ConnectTimeout", "PoolTimeout", "ConnectionTimeoutError"})
 _CONNECTIONS = frozenset({"TransportError", "ConnectionError", "APIConnectionError", "ClientConnectionError"})
-_UNREADABLE = frozenset({"JSONDecodeError", "UnicodeDecodeError", "DecodingError", "APIResponseValidationError"})
+# The OpenAI SDK takes what cannot be decompressed, and too many redirections, for a broken connection.
+_UNREADABLE = frozenset({"DecodingError", "TooManyRedirects"})
+_MISREAD = frozenset({"JSONDecodeError", "UnicodeDecodeError", "APIResponseValidationError"})
 # what an SDK's own class says, also where nothing was sent
 _BY_NAME: dict[str, type[ProviderError]] = {
     "MissingApiKeyError": AuthenticationFailed,
     "UnsupportedParameterError": BadRequest,
     "ContextWindowExceededError": ContextLengthExceeded,
 }
-
-
-def hiding(secrets: Iterable[str | None]) -> Hide:
-    """Return a function that gives a text without `secrets`, and without what looks like a key."""
-    known = sorted({one for one in secrets if one and len(one) >= _SHORTEST}, key=len, reverse=True)
-
-    def hide(text: str) -> str:
-        for secret in known:
-            text = text.replace(secret, "***")  # first of all, so that no cut leaves half of one
-        return redact(text[:_LONGEST])
-
-    return hide
-
-
-def secret_values(named: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield the values of headers or query parameters whose names say that they are secret, also without a scheme."""
-    for name, value in (named or {}).items():
-        if _SECRET_NAMES.search(name):
-            yield str(value)
-            yield str(value).rpartition(" ")[2]
 
 
 def failure_of_answer(status: int, headers: Mapping[str, str], body: Any, hide: Hide) -> ProviderError:
@@ -90,13 +69,19 @@ def failure_of_answer(status: int, headers: Mapping[str, str], body: Any, hide: 
 
 def failure_of_fault(code: str, message: str, hide: Hide) -> ProviderError:
     """Return the error for a stream that said what went wrong. `code`: that of `response.error`."""
-    return _kind(None, code)(hide(message), code=code)
+    return failure_of_code(code, hide(message))
+
+
+def reports_error(answer: Mapping[str, Any]) -> bool:
+    """Return whether an object that should be a chat answer says instead what went wrong, in any of the usual forms."""
+    said = {key: value for key, value in answer.items() if value not in (None, [])}
+    return "choices" not in said and error_in(said, {}) is not None
 
 
 def failure_of_page(status: int, headers: Mapping[str, str], body: bytes, hide: Hide, came: str) -> BadAnswer:
     """Return the error for a good status with a body that is no chat answer. `came` is its content type."""
     text = body.decode("utf-8", "replace").strip()
-    said = _page(body) if is_page(body) else repr(text[:60]) if text else "an empty body"
+    said = _page(body) if is_page(body) else repr(hide(text)[:60]) if text else "an empty body"
     message = f"the provider answered {status} with {said} ({came}), and no chat answer: is the base URL right?"
     return BadAnswer(hide(message), status_code=status, request_id=request_id_in(headers), body=hide(text)[:EXCERPT])
 
@@ -114,12 +99,12 @@ def failure_of_error(
     names = {kind.__name__ for one in chain for kind in type(one).__mro__}
     if names & _TIMEOUTS:
         return timed_out("connect" if names & _CONNECT_TIMEOUTS else stage, None)
-    if names & _CONNECTIONS:
-        return ConnectionFailed(f"the connection to the provider failed: {hide(_words(chain[-1]))}")
-    if names & _UNREADABLE:
-        return BadAnswer(f"the provider sent what cannot be read: {hide(_words(chain[-1]))}")
+    if names & _CONNECTIONS and not names & _UNREADABLE:
+        return ConnectionFailed(f"the connection to the provider failed: {hide(_words(chain[-1]))[:EXCERPT]}")
+    if names & (_UNREADABLE | _MISREAD):
+        return BadAnswer(f"the provider sent what cannot be read: {hide(_words(chain[-1]))[:EXCERPT]}")
     body = next((found for one in chain if (found := _body_of(one)) is not None), None)
-    said = _words(chain[0]) if body is None else _said(body.encode()) if isinstance(body, str) else body
+    said = _told(chain) if body is None else _said(body.encode()) if isinstance(body, str) else body
     kind = next((kind for name, kind in _BY_NAME.items() if name in names), None)
     return _failure(_status_of(chain), _headers_of(chain), said, hide, _text(body), kind)
 
@@ -135,7 +120,8 @@ def _failure(
     text: str,
     kind: type[ProviderError] | None = None,
 ) -> ProviderError:
-    error = _error_in(_hidden(said, hide))
+    hidden = _hidden(said, hide)
+    error = _error_in(hidden[:EXCERPT] if isinstance(hidden, str) else hidden)
     fault = fault_of(error)
     held = fields(error)
     code = next((str(held[key]) for key in ("code", "type") if held.get(key) not in (None, "")), None)
@@ -181,7 +167,7 @@ def _said(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        return body.decode("utf-8", "replace").strip()[:EXCERPT]
+        return body.decode("utf-8", "replace").strip()
 
 
 def _error_in(said: Any) -> Any:
@@ -193,6 +179,9 @@ def _error_in(said: Any) -> Any:
     held: dict[str, Any] = said  # pyright: ignore[reportUnknownVariableType]
     if held.get("error"):
         return held["error"]
+    errors = held.get("errors")  # of Cloudflare's API
+    if isinstance(errors, list) and errors:
+        return errors[0]  # pyright: ignore[reportUnknownVariableType]
     detail = held.get("detail")
     if isinstance(detail, list):
         return {"message": "; ".join(_complaint(one) for one in detail)}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
@@ -230,7 +219,7 @@ def is_page(body: bytes) -> bool:
 
 def _page(body: bytes) -> str:
     title = _TITLE.search(body)
-    named = title.group(1).decode("utf-8", "replace")[:EXCERPT] if title else ""
+    named = title.group(1).decode("utf-8", "replace") if title else ""
     return f'a web page, "{named}"' if named else "a web page"
 
 
@@ -253,15 +242,29 @@ def _chain(error: BaseException, outer: BaseException | None) -> list[BaseExcept
         chain.append(one)
         original = getattr(one, "original_exception", None)  # any-llm and LiteLLM keep the SDK's error there
         one = original if isinstance(original, BaseException) else one.__cause__ or one.__context__
-    known = [one for one in chain if not isinstance(one, StopAsyncIteration | StopIteration)]
+    known = [one for one in chain if not isinstance(one, StopAsyncIteration | StopIteration) and not _is_mute(one)]
     told = [one for one in known if type(one).__name__ in _BY_NAME or not type(one).__module__.startswith(_WRAPPERS)]
     known = told or known
     return known or chain
 
 
+def _is_mute(error: BaseException) -> bool:
+    """Return whether an exception says nothing at all, not even by its class: LiteLLM raises such ones."""
+    return type(error) is Exception and not str(error).strip()
+
+
+def _told(chain: list[BaseException]) -> Any:
+    """Return what an SDK says in words alone: as an error object where it names a code, which LiteLLM calls a status."""
+    wrapped = type(chain[0]).__module__.startswith(_WRAPPERS)
+    words = _words(chain[-1] if wrapped else chain[0])
+    codes = (getattr(one, "status_code", None) for one in chain)
+    code = next((one for one in codes if isinstance(one, str) and one), None)
+    return words if code is None else {"message": words, "code": code}
+
+
 def _words(error: BaseException) -> str:
     said = str(error).strip()
-    return f"{type(error).__name__}: {said[:EXCERPT]}" if said else type(error).__name__
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _status_of(chain: list[BaseException]) -> int | None:
@@ -270,7 +273,19 @@ def _status_of(chain: list[BaseException]) -> int | None:
 
 
 def _body_of(error: BaseException) -> Any:
-    return getattr(error, "body", None) or None
+    """Return what the body of the answer says, as the SDK reads it; the text where it finds no error in it."""
+    return getattr(error, "body", None) or _sent(getattr(error, "response", None))
+
+
+def _sent(response: Any) -> str | None:
+    status = getattr(response, "status_code", None)
+    if not isinstance(status, int) or status < 400:
+        return None
+    try:
+        text = response.text
+    except (AttributeError, RuntimeError, UnicodeError):  # it was not read, or is no answer
+        return None
+    return text if isinstance(text, str) and text.strip() else None
 
 
 def _headers_of(chain: list[BaseException]) -> Mapping[str, str]:

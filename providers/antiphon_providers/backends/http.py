@@ -18,7 +18,8 @@ from antiphon.backend import Answered, Form, Pieces, Timeout, Timeouts
 from antiphon.errors import BadInput, ProviderError
 
 from .answer import CLIENT_ERRORS, Answer
-from .failures import failure_of_error, hiding, secret_values
+from .concealing import Concealer, Hide, secret_values
+from .failures import failure_of_error
 from .pace import Pace, settled, timed_out
 from .shared import PerLoop, key_of, without_credentials
 
@@ -124,7 +125,7 @@ class HttpBackend:
         """Return the JSON object that the server answers at another path, such as `/tokenize`: beside `/v1`, not below."""
         asked = {**body, "stream": False}
         async with self._answer("POST", path, asked, headers, timeout, root=self._root.removesuffix("/v1")) as answer:
-            return await answer.completion()
+            return await answer.json_object()
 
     async def aclose(self) -> None:
         """Close the connections of the event loop that runs, also those in use."""
@@ -140,12 +141,19 @@ class HttpBackend:
         query: Mapping[str, Any] | None,
         head: list[str | None],
     ) -> AsyncGenerator[bytes, None]:
+        concealer = Concealer(self._hiding(headers, query).secrets)
         async with self._answer("POST", ENDPOINT, body, headers, timeout, query) as answer:
             head.append(answer.request_id)
             piece = await answer.first_events()
             while piece is not None:
-                yield piece
+                if piece := concealer.feed(piece):
+                    yield piece
                 piece = await answer.piece()
+            if piece := concealer.finish():
+                yield piece
+
+    def _hiding(self, headers: Mapping[str, str] | None, query: Mapping[str, Any] | None) -> Hide:
+        return Hide((*self._secrets, *secret_values(headers), *secret_values(query)))
 
     def _answer(
         self,
@@ -172,7 +180,7 @@ class HttpBackend:
             params={**self._query, **(query or {})} or None,
             timeout=httpx2.Timeout(None, connect=times.connect, pool=times.connect),
         )
-        pace, hide = Pace(times), hiding((*self._secrets, *secret_values(headers), *secret_values(query)))
+        pace, hide = Pace(times), self._hiding(headers, query)
 
         async def send() -> httpx2.Response:
             outer = sys.exception()

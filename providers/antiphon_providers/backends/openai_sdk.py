@@ -14,7 +14,8 @@ from openai.resources.chat.completions import AsyncCompletions
 from antiphon.backend import Timeout, Timeouts
 from antiphon.errors import BadInput
 
-from .failures import failure_of_page, hiding, is_page, secret_values
+from .concealing import Hide, secret_values
+from .failures import failure_of_page, is_page
 from .sdk import SDKBackend
 from .shared import PerLoop
 
@@ -77,7 +78,7 @@ class OpenAISDKBackend(SDKBackend):
         except ValueError:
             pass
         if is_page(body):
-            raise failure_of_page(response.status_code, response.headers, body, hiding(self._secrets), kind)
+            raise failure_of_page(response.status_code, response.headers, body, Hide(self._secrets), kind)
         return stream
 
     async def _list(self) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Mapping
@@ -12,9 +13,17 @@ import anyio
 
 from antiphon.backend import Form, Pieces, Timeout, Timeouts, close
 from antiphon.errors import AntiphonError, Stage
-from antiphon.stream.chunk import fields
+from antiphon.stream.chunk import fields, plain
 
-from .failures import failure_of_answer, failure_of_error, failure_of_page, hiding, request_id_in, secret_values
+from .completion import completion_of_stream, is_stream
+from .concealing import Hide, secret_values
+from .failures import (
+    failure_of_answer,
+    failure_of_error,
+    failure_of_page,
+    reports_error,
+    request_id_in,
+)
 from .pace import Pace, settled
 from .shared import key_of, without_credentials
 
@@ -81,8 +90,7 @@ class SDKBackend(ABC):
             completion = await call.wait(self._ask(with_query(asked, query), self._with(headers), call.times))
         finally:
             call.pace.stop()
-        call.check(completion)
-        return numbered(completion)
+        return numbered(call.checked(completion))
 
     async def models(self) -> list[dict[str, Any]]:
         """Return the model objects that the provider lists."""
@@ -106,8 +114,7 @@ class SDKBackend(ABC):
             stream = await call.wait(self._ask(asked, self._with(headers), call.times))
             answered.append(stream)
             if not hasattr(stream, "__aiter__"):
-                call.check(stream)
-                yield stream
+                yield call.checked(stream)
                 return
             async with aclosing(self._pulled(call, stream)) as chunks:
                 async for chunk in chunks:
@@ -159,7 +166,7 @@ class Call:
         self.times = times
         self.pace = Pace(times)
         self.stage: Stage = "first_byte"
-        self._hide = hiding(secrets)
+        self._hide = Hide(secrets)
 
     async def wait(self, awaited: Awaitable[T]) -> T:
         """Return what the SDK answers, in time. Whatever it raises becomes a `ProviderError`."""
@@ -173,13 +180,25 @@ class Call:
             failure = failure_of_error(error, self._hide, self.stage, outer)
         raise failure
 
-    def check(self, completion: Any) -> None:
-        """Raise what a whole answer says where it is none: SDKs take web pages and error objects for completions."""
+    def checked(self, completion: Any) -> Any:
+        """Return a whole answer. One that came as a stream all the same, which SDKs give as text, is put together.
+
+        Raises what the answer says where it is none: SDKs take web pages and error objects for completions.
+        """
         if isinstance(completion, str):
-            raise failure_of_page(200, {}, completion.encode(), self._hide, "text")
+            return self._of_text(completion.encode())
         held = fields(completion)
-        if held.get("error") and not held.get("choices"):
-            raise failure_of_answer(200, {}, {"error": held["error"]}, self._hide)
+        if held.get("choices"):
+            return completion
+        said = {key: plain(value) for key, value in held.items() if value not in (None, [])}
+        if reports_error(said):
+            raise failure_of_answer(200, {}, {"error": said["error"]} if "error" in said else said, self._hide)
+        raise failure_of_page(200, {}, json.dumps(said, default=str).encode(), self._hide, "application/json")
+
+    def _of_text(self, body: bytes) -> Any:
+        if not is_stream(body):
+            raise failure_of_page(200, {}, body, self._hide, "text")
+        return completion_of_stream(body, self._hide)
 
 
 def with_query(body: dict[str, Any], query: Mapping[str, Any] | None) -> dict[str, Any]:

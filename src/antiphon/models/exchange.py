@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from antiphon.backend import Backend, Timeout, close, request_id_of
+from antiphon.errors import BadAnswer
 from antiphon.ids import IdsChoice
 from antiphon.profile import Profile
 from antiphon.request import ChatRequest, Restore
@@ -210,7 +211,10 @@ def _completing(handler: ChatCmplStreamHandler) -> Callable[[Any], list[Any]]:
     def feed(completion: Any) -> list[Any]:
         held = decode(completion) if isinstance(completion, str | bytes) else completion
         events = handler.feed(held)
-        return events + handler.finish(done=bool(many(fields(held).get("choices"))))
+        if many(fields(held).get("choices")) or handler.error is not None:
+            return events + handler.finish(done=True)
+        came = ", ".join(sorted(str(key) for key, value in fields(held).items() if value)) or "nothing"
+        return events + handler.fail(BadAnswer(f"the answer has no choices: it has {came}"))
 
     return feed
 

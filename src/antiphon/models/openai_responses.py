@@ -25,6 +25,7 @@ from .native import Asked
 from .native_input import native_input
 from .retry import ModelRetrySettings
 from .retrying import Retrying
+from .sdk_errors import without
 from .settings import ModelSettings
 
 NO_KEY = "none"  # the SDK wants a key, also for servers that want none
@@ -130,7 +131,7 @@ class OpenAIResponsesModel(CallModel):
 
         asked = await how.run(attempt)
         if asked.failure is not None:
-            raise asked.failure
+            raise without(asked.failure, self._known_key())
         if request["stream"]:
             events = asked.attempt.events
             told = self._told(asked, requests)
@@ -150,13 +151,17 @@ class OpenAIResponsesModel(CallModel):
                     told.append(event)
                 yield event if requests == 1 else counted(event, requests)
         if asked.error is not None:
-            raise asked.error
+            raise without(asked.error, self._known_key())
         if self._check:
             check_events(told)
 
     async def _ask(self, request: Mapping[str, Any]) -> Any:
         create: Any = self._client().responses.create  # its overloads know no request that is a mapping
         return await create(**request)
+
+    def _known_key(self) -> str | None:
+        made = self._given or self._made
+        return self._key if made is None else made.api_key
 
     def _client(self) -> AsyncOpenAI:
         if self._given is not None:

@@ -29,6 +29,19 @@ STATUSES: dict[int, type[ProviderError]] = {
 }
 
 
+SHORTEST = 6  # characters of a key; what is shorter is a placeholder
+
+
+def without(error: BaseException, key: str | None) -> BaseException:
+    """Return the error, which says the key no more; `redact` knows keys by their look alone."""
+    if key is None or len(key) < SHORTEST:
+        return error
+    error.args = tuple(one.replace(key, "***") if isinstance(one, str) else one for one in error.args)
+    if isinstance(error, ProviderError) and error.body:
+        error.body = error.body.replace(key, "***")
+    return error
+
+
 def typed(error: openai.OpenAIError) -> ProviderError:
     """Return an error of the SDK as one of ours."""
     message = redact(str(error)) or type(error).__name__

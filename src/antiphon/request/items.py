@@ -172,10 +172,20 @@ def _chat_calls(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
     for number, call in enumerate(many(item.get("tool_calls"))):
         here = f"{path}.tool_calls[{number}]"
         held = fields(call)
-        function = optional_record(held.get("function"), f"{here}.function")
-        name = scope.names.find("function", None, named(function, "name", f"{here}.function"))
-        arguments = object_text(function.get("arguments"), here, scope)
+        name, arguments = _chat_call(held, here, scope)
         yield Call(word(held.get("id")), name, arguments, optional_record(held.get("provider_data"), here), here)
+
+
+def _chat_call(held: Json, path: str, scope: Scope) -> tuple[str, str]:
+    """Return the chat name and the arguments of a call in chat form, of a function or of a custom tool."""
+    if is_object(held.get("custom")):
+        custom = record(held["custom"], f"{path}.custom")
+        return scope.names.find("custom", None, named(custom, "name", f"{path}.custom")), input_text(
+            custom.get("input")
+        )
+    function = optional_record(held.get("function"), f"{path}.function")
+    name = scope.names.find("function", None, named(function, "name", f"{path}.function"))
+    return name, object_text(function.get("arguments"), path, scope)
 
 
 def _reasoning(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
@@ -235,7 +245,9 @@ def _own_call(kind: ToolKind, field: str) -> Reader:
             scope.report.ignored(path, "tool_search_call", "the server searched; the tools it found are offered")
             return
         given = item.get(field)
-        held = {key: value for key, value in fields(given).items() if not (key == "type" and value == "exec")}
+        held = {
+            key: value for key, value in fields(given).items() if (key, value) not in SAYS_NOTHING and value is not None
+        }
         arguments = object_text(given if isinstance(given, str) else shared(held), path, scope)
         yield _call(item, path, scope.names.find(kind, None, kind), arguments)
 
@@ -276,6 +288,8 @@ def tools_in(tools: Any, path: str, namespace: str | None = None) -> Iterable[tu
             yield Tool(kind, named(held, "name", here), namespace), text_of(held.get("description"))
 
 
+# of the action of a local shell: what the model did not say, and the item must have
+SAYS_NOTHING: tuple[tuple[str, Any], ...] = (("type", "exec"), ("env", {}))
 READERS: dict[str, Reader] = {
     "message": _message,
     "reasoning": _reasoning,

@@ -95,6 +95,20 @@ REFUSALS = [
         {"status_code": 422},
     ),
     Refusal(
+        "errors-list",
+        answer({"success": False, "errors": [{"code": 7003, "message": "no route for that URI"}]}, "400 Bad Request"),
+        errors.BadRequest,
+        "no route for that URI",
+        {"status_code": 400, "code": "7003"},
+    ),
+    Refusal(
+        "error-null",
+        answer({"error": None, "message": "not this way"}, "400 Bad Request"),
+        errors.BadRequest,
+        "not this way",
+        {"status_code": 400},
+    ),
+    Refusal(
         "plain-text",
         answer("Internal Server Error", "500 Internal Server Error", content_type="text/plain"),
         errors.ServerFailed,

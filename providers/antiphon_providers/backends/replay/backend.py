@@ -13,7 +13,7 @@ from typing import Any, Self
 from antiphon.backend import Form, Timeout
 from antiphon.errors import ConnectionFailed, NotFound
 from antiphon_providers.backends.completion import completion_of_stream
-from antiphon_providers.backends.failures import hiding
+from antiphon_providers.backends.concealing import Hide
 
 from .playing import CREATED, Played
 from .recordings import play_recording, recordings_in
@@ -80,7 +80,7 @@ class ReplayBackend:
         played = self._played({**body, "stream_options": {"include_usage": True}})
         if played.breaks:
             raise ConnectionFailed(played.breaks)
-        return played.whole or completion_of_stream(played.pieces, hiding(()))
+        return played.whole or completion_of_stream(played.pieces, Hide())
 
     async def models(self) -> list[dict[str, Any]]:
         """Return the recordings and the scenarios as models, and `echo` for all other names."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.errors import BadInput
-from antiphon_providers.backends.failures import failure_of_answer, hiding
+from antiphon_providers.backends.concealing import Hide
+from antiphon_providers.backends.failures import failure_of_answer
 
 from .playing import DONE_EVENT, Json, Played, event, held
 
@@ -43,7 +44,7 @@ def play_recording(path: Path) -> Played:
     status = meta.get("status", 200)
     if status >= 400:
         headers = {str(name).lower(): str(value) for name, value in held(meta, "headers").items()}
-        raise failure_of_answer(status, headers, body, hiding(()))
+        raise failure_of_answer(status, headers, body, Hide())
     if path.suffix == ".jsonl":
         return Played(tuple(b"data: %b\n\n" % line for line in body.splitlines() if line.strip()))
     whole = _whole(body)

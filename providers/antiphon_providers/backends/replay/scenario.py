@@ -16,7 +16,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from antiphon_providers.backends.failures import failure_of_answer, hiding
+from antiphon_providers.backends.concealing import Hide
+from antiphon_providers.backends.failures import failure_of_answer
 
 from .playing import CREATED, DONE_EVENT, Json, Played, asks_usage, cut, event, most_tokens
 from .reply import tool_outputs, user_text
@@ -64,7 +65,7 @@ def _answers(body: Mapping[str, Any]) -> int:
 
 def _refused(turn: Json) -> Exception:
     body = turn["body"] if isinstance(turn["body"], str) else json.dumps(turn["body"])
-    return failure_of_answer(turn["status"], turn.get("headers") or {}, body.encode(), hiding(()))
+    return failure_of_answer(turn["status"], turn.get("headers") or {}, body.encode(), Hide())
 
 
 def _lines(script: Json, turn: Json, body: Mapping[str, Any]) -> Iterator[Json | str]:
