@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from antiphon import convert, convert_sse
+from antiphon import convert, convert_sse, to_response
+from antiphon.errors import SourceError
 from antiphon_conformance import check
 
 
@@ -67,6 +68,21 @@ def test_an_error_fails_the_response(name: str, before: tuple[dict[str, Any], ..
 @pytest.mark.parametrize("name", SILENT)
 def test_what_is_no_error(name: str) -> None:
     assert ending(HELLO, SILENT[name], STOP)["status"] == "completed"
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_a_whole_answer_that_is_an_error(name: str) -> None:
+    case = ERRORS[name]
+    response = to_response({"choices": None, **case.sent}, events="dict")
+    assert (response["status"], response["error"]["code"]) == ("failed", case.code)
+    assert case.message in response["error"]["message"]
+
+
+@pytest.mark.parametrize("sent", [{"id": "x", "model": "m"}, {"choices": []}, {"choices": None}])
+def test_a_whole_answer_without_choices(sent: dict[str, Any]) -> None:
+    assert to_response(sent, events="dict")["error"]["message"] == "the answer has no choices"
+    with pytest.raises(SourceError, match="no choices"):
+        to_response(sent, events="dict", raise_on_error=True)
 
 
 @pytest.mark.parametrize("word", [0, False, "", None, [], {}])

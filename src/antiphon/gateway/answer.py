@@ -100,6 +100,11 @@ class Answer:
         self.stop.set(reason)
         _wake(self._space)
 
+    async def over(self) -> None:
+        """Return once its last event was made: what is ended has no more to wait for, whoever reads it."""
+        if self._pump is not None:
+            await asyncio.wait((self._pump,))
+
     def leave(self) -> None:
         """Forget the response: its reader went away. The backend's connection is closed at once."""
         if not self.ended:
@@ -245,14 +250,19 @@ class Answers:
         self._running.discard(answer)
 
     def find(self, response_id: str, caller: Caller) -> Answer | None:
-        """Return the response of that id that this caller's key began, if it is being made here."""
-        found = (one for one in self._running if one.id == response_id and one.caller.owner == caller.owner)
-        return next(found, None)
+        """Return the response of that id that this caller's key began, if it is being made here.
 
-    def cancel(self, answer: Answer) -> dict[str, Any]:
-        """Cancel a response. Return it, as it was when it began, with the status "cancelled"."""
+        One that has ended is not, also while a slow reader has not taken all of it yet: it is in the store.
+        """
+        mine = (one for one in self._running if one.id == response_id and one.caller.owner == caller.owner)
+        return next((one for one in mine if not one.ended), None)
+
+    async def cancel(self, answer: Answer) -> dict[str, Any] | None:
+        """Cancel a response. Return it, as it was when it began, with the status "cancelled"; None where it was about
+        to end, and ended as something else."""
         answer.end(Cancelled("the response was cancelled by a request"))
-        return {**answer.head, "status": "cancelled"}
+        await answer.over()
+        return {**answer.head, "status": "cancelled"} if answer.status in ("", "failed") else None
 
     def end_all(self, why: str) -> None:
         """End all responses as failed."""

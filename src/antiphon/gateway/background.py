@@ -19,7 +19,7 @@ from .config import GatewayConfig
 from .errors import Cancelled, ShuttingDown, Stopped, StoreUnavailable, TookTooLong
 from .keys import Caller
 from .making import Making, overloaded
-from .recorded import Recorded, events_after, number_of, packed_events
+from .recorded import Recorded, batched, events_after, packed_events
 from .running import Run, StreamCut
 from .runs import Runs, ended, with_status
 from .store import Json, Store, Stored
@@ -229,23 +229,31 @@ class Background:
         heard = asked = time.monotonic()
         while True:
             try:
-                said = await self._runs.said(response_id, number)
-                stored = await self.stored(response_id, owner) if said is None else None
+                said, is_over = await self._said(response_id, owner, number)
                 asked = time.monotonic()
             except StoreUnavailable:
                 if time.monotonic() > asked + lease:
                     raise StreamCut from None
-                said, stored = b"", None
-            if said is None:
-                if stored is None:
-                    raise StreamCut
-                yield b"".join(events_after(stored.events or b"", number))
+                said, is_over = b"", False
+            for data, last in batched(events_after(said, number)):
+                number, heard = last, time.monotonic()
+                yield data
+            if is_over:
                 return
-            events = list(events_after(said, number))
-            if events:
-                number, heard = number_of(events[-1]), time.monotonic()
-                yield b"".join(events)
-            elif time.monotonic() > heard + keep_alive:
+            if time.monotonic() > heard + keep_alive:
                 heard = time.monotonic()
                 yield KEEP_ALIVE
             await asyncio.sleep(beat / 2)
+
+    async def _said(self, response_id: str, owner: str, number: int) -> tuple[bytes, bool]:
+        """Return the events there are, packed, from some number on that is not after `number` + 1; and whether the last
+        one is among them. Raises StreamCut where the response is gone."""
+        said = await self._runs.said(response_id, number)
+        if said is not None:
+            return said, False
+        stored = await self.stored(response_id, owner)
+        if stored is None:
+            raise StreamCut
+        if stored.alive is not None:  # its lease was over, and has been renewed
+            return b"", False
+        return stored.events or b"", True

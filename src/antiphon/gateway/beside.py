@@ -8,7 +8,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,12 @@ class Beside:
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[None]:
         """Write what is counted while the block lasts, and a last time at its end."""
-        task = asyncio.create_task(self._write_again_and_again())
+        ends = asyncio.Event()
+        task = asyncio.create_task(self._write_until(ends))
         try:
             yield
         finally:
-            task.cancel()
+            ends.set()  # not cancelled: a thread that writes would go on, beside the one that writes last
             await asyncio.wait((task,))
             await self._write({})
 
@@ -52,10 +53,11 @@ class Beside:
 
     # --- inside ------------------------------------------------------------------------------------------------
 
-    async def _write_again_and_again(self) -> None:
-        while True:
+    async def _write_until(self, ends: asyncio.Event) -> None:
+        while not ends.is_set():
             await self._write(self._gauges())
-            await asyncio.sleep(EVERY)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ends.wait(), EVERY)
 
     async def _write(self, gauges: dict[str, int]) -> None:
         data = msgspec.json.encode({"metrics": self._metrics.held(), "gauges": gauges})

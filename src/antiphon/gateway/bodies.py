@@ -6,7 +6,7 @@ import asyncio
 import re
 import zlib
 from collections.abc import AsyncIterable, Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -16,6 +16,7 @@ from .errors import ApiError, invalid
 JSON_TYPE, JSON_SUFFIX = "application/json", "+json"
 DEEPEST = 200  # levels of nesting
 MOST_BRACKETS = 500_000  # arrays and objects, also those in texts: each costs the memory of a hundred bytes
+MOST_COMMAS = 5_000_000  # also those in texts: before each stands a value, which costs the memory of fifty bytes
 BOM = b"\xef\xbb\xbf"  # some clients begin with it, and it says nothing. Source: RFC 8259, section 8.1
 LARGE = 256 * 1024  # bytes of JSON: what is done with more of it would hold up the event loop
 
@@ -24,6 +25,9 @@ _CHARACTERS = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 
+
+STEP = 1024  # bytes of a packed body that are unpacked at once: at most a few megabytes come of them
+MOST_MEMBERS = 10_000  # of a packed body; programs that pack in parallel make one of each 64 kilobytes or more
 
 # A piece of a packed body, and how many bytes may come of it, to what comes of it.
 Unpacker: TypeAlias = Callable[[bytes, int], bytes]
@@ -72,6 +76,8 @@ def parse(data: bytes) -> dict[str, Any]:
     """Return the JSON object in `data`. Raises ApiError, which names no content."""
     if data.count(b"[") + data.count(b"{") > MOST_BRACKETS:
         raise ApiError(413, f"the body has more than {MOST_BRACKETS} arrays and objects", code="request_too_large")
+    if data.count(b",") > MOST_COMMAS:
+        raise ApiError(413, f"the body has more than {MOST_COMMAS} values", code="request_too_large")
     try:
         held: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
@@ -119,16 +125,18 @@ async def _unpacked(pieces: AsyncIterable[bytes], headers: Mapping[str, str], mo
     declared = headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > most:
         raise _too_large(most)
-    unpack = _unpacker(headers.get("content-encoding", "").strip().lower())
-    held = bytearray()
-    async for piece in pieces:
-        try:
+    coding = headers.get("content-encoding", "").strip().lower()
+    unpack = _unpacker(coding)
+    held, came = bytearray(), 0
+    try:
+        async for piece in pieces:
+            came += len(piece)
             held += unpack(piece, most - len(held) + 1)
-        except Exception as problem:  # noqa: BLE001 -- zlib and zstandard each have errors of their own
-            coding = headers["content-encoding"][:20]
-            raise ApiError(400, f"the body is no {coding}: {type(problem).__name__}", code="invalid_encoding") from None
-        if len(held) > most:
-            raise _too_large(most)
+            if max(len(held), came) > most:
+                raise _too_large(most)
+        unpack(b"", 0)
+    except (zlib.error, BadCoding) as problem:
+        raise ApiError(400, f"the body is no {coding[:20]}: {problem}", code="invalid_encoding") from None
     return bytes(held)
 
 
@@ -148,26 +156,79 @@ def _plain() -> Unpacker:
     return lambda piece, most: piece
 
 
+class BadCoding(Exception):
+    """A packed body is broken, or ends too early."""
+
+
+class Member(Protocol):
+    """What unpacks one of the parts that a packed body consists of."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether its end came."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """What came after its end."""
+        ...
+
+
+class _Members:
+    """Unpacks what may be several parts, one after the other. Sources: RFC 1952, section 2.2; RFC 8878, section 3.
+
+    It goes on in small steps, so that a body that grows without end is noticed early. An empty piece is the end.
+    """
+
+    def __init__(self, begin: Callable[[], Member], read: Callable[[Any, bytes, int], bytes]) -> None:
+        self._begin, self._read = begin, read
+        self._open: Member | None = None
+        self._count = 0
+
+    def __call__(self, piece: bytes, most: int) -> bytes:
+        held = bytearray()
+        for start in range(0, len(piece), STEP):
+            rest = self._packed(piece[start : start + STEP])
+            while rest and len(held) < most:
+                member = self._member()
+                held += self._read(member, rest, most - len(held))
+                self._open = None if member.eof else member
+                rest = self._packed(member.unused_data) if member.eof else b""
+        if not piece and (self._open is not None or not self._count):
+            raise BadCoding("it ends too early")
+        return bytes(held)
+
+    def _packed(self, data: bytes) -> bytes:
+        """Return data without the zeros that a packed body may be filled up with. Source: the manual of gzip."""
+        return data.lstrip(b"\0") if self._open is None and self._count else data
+
+    def _member(self) -> Member:
+        if self._open is not None:
+            return self._open
+        self._count += 1
+        if self._count > MOST_MEMBERS:
+            raise BadCoding(f"it has more than {MOST_MEMBERS} parts")
+        return self._begin()
+
+
 def _zlib(bits: int) -> Callable[[], Unpacker]:
-    return lambda: zlib.decompressobj(bits).decompress
+    return lambda: _Members(
+        lambda: zlib.decompressobj(bits), lambda member, piece, most: member.decompress(piece, most)
+    )
 
 
 def _zstd() -> Unpacker:
     """Codex packs its requests so. The memory of the window is bounded, whatever the frame asks for."""
     import zstandard
 
-    reader = zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj(write_size=65536)
-    return lambda piece, most: _bounded(reader, piece, most)
+    def read(member: Any, piece: bytes, most: int) -> bytes:
+        try:
+            return bytes(member.decompress(piece))
+        except zstandard.ZstdError as problem:
+            raise BadCoding(str(problem)) from None
 
-
-def _bounded(reader: Any, piece: bytes, most: int) -> bytes:
-    """Unpack in small steps, so that a frame that grows without end is noticed early."""
-    held = bytearray()
-    for start in range(0, len(piece), 1024):
-        held += reader.decompress(piece[start : start + 1024])
-        if len(held) > most:
-            break
-    return bytes(held)
+    made = zstandard.ZstdDecompressor(max_window_size=2**27)
+    return _Members(lambda: made.decompressobj(write_size=65536), read)
 
 
 CODINGS: dict[str, Callable[[], Unpacker]] = {

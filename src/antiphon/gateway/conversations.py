@@ -62,7 +62,8 @@ class Conversations:
         body = await self._body(request)
         found = await self._found(request, caller)
         added = await self._given(body, caller)
-        await self._gateway.needed_store().extend_conversation(found.id, added, caller.owner)
+        if not await self._gateway.needed_store().extend_conversation(found.id, added, caller.owner):
+            raise missing("Conversation", found.id)
         ends = (
             {"first_id": added[0]["id"], "last_id": added[-1]["id"]} if added else {"first_id": None, "last_id": None}
         )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 
+import msgspec
+
 from antiphon.models.exchange import Exchange
-from antiphon.request import Change
+from antiphon.request import BadRequest, Change
 from antiphon.request.report import REFUSED
 
 from .bodies import Body
@@ -25,6 +28,7 @@ from .store import Store
 UNTOLD = frozenset({"extra_headers", "extra_query", "extra_body", "timeout"})
 # What the gateway does itself, so that no backend is told.
 OURS = frozenset({"previous_response_id", "conversation", "store", "background"})
+_ITEM = re.compile(r"input\[(\d+)\]")
 P = ParamSpec("P")
 T = TypeVar("T")
 MOST_ITEMS = 500  # that are converted on the event loop
@@ -72,9 +76,12 @@ class Maker:
         headers = {"Authorization": f"Bearer {caller.key}"} if named.config.pass_caller_key and caller.key else None
         told["input"] = [opened(one) for one in (*history.before, *history.own)]
         much = body.is_large or len(told["input"]) > MOST_ITEMS
-        exchange = await _done(much, model.exchange, told, stream=streams or background, headers=headers)
+        try:
+            exchange = await _done(much, model.exchange, told, stream=streams or background, headers=headers)
+        except BadRequest as problem:
+            raise BadRequest(_place(problem.param, history), problem.message) from None
         exchange.echo = {**params, "store": keeps, "background": background}
-        notes += [_told(change) for change in exchange.chat.report if change.kind in REFUSED]
+        notes += [_told(change, history) for change in exchange.chat.report if change.kind in REFUSED]
         return Making(exchange, named, history, keeps, streams, background, tuple(notes))
 
     async def make_aside(self, body: Body, caller: Caller, known: Mapping[str, Schema], **settled: Any) -> Making:
@@ -140,8 +147,19 @@ def _check(params: Mapping[str, Any]) -> None:
         raise invalid("model", "Invalid value for 'model': it holds characters that cannot be shown.")
 
 
-def _told(change: Change) -> str:
-    return str(change)
+def _told(change: Change, history: History) -> str:
+    return str(msgspec.structs.replace(change, path=_place(change.path, history)))
+
+
+def _place(path: str, history: History) -> str:
+    """Return where something is in the request as it came: there, what it goes on from is not in its input."""
+    found = _ITEM.match(path)
+    if found is None or not history.before:
+        return path
+    number = int(found[1]) - len(history.before)
+    if number >= 0:
+        return f"input[{number}]{path[found.end() :]}"
+    return "conversation" if history.previous_id is None else "previous_response_id"
 
 
 def warning_headers(notes: tuple[str, ...]) -> list[tuple[bytes, bytes]]:

@@ -54,9 +54,10 @@ def conversation_where(conversation_id: str, owner: str) -> tuple[Any, ...]:
     return c.id == key_of(conversation_id), c.owner == owner, c.expires_at > int(time.time())
 
 
-def kept_until(conversation_id: str, owner: str, until: int) -> Any:
-    """Return the statement that keeps a conversation longer. It locks the row."""
-    return update(CONVERSATIONS).where(*conversation_where(conversation_id, owner)).values(expires_at=until)
+async def kept(connection: AsyncConnection, conversation_id: str, owner: str, until: int) -> bool:
+    """Keep a conversation longer. Return whether it is there: then its row is locked, so that turns do not mix."""
+    mine = conversation_where(conversation_id, owner)
+    return (await connection.execute(update(CONVERSATIONS).where(*mine).values(expires_at=until))).rowcount > 0
 
 
 def chain_of(response_id: str, owner: str, most: int, *, only_ids: bool = False) -> Executable:

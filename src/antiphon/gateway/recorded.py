@@ -80,6 +80,19 @@ def after(events: Iterable[bytes], number: int) -> Iterator[bytes]:
             yield event
 
 
+def batched(events: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Yield events as some `BLOCK` bytes at once, and the number of the last one: who reads slowly holds no more."""
+    held, number = bytearray(), -1
+    for event in events:
+        held += event
+        number = number_of(event)
+        if len(held) >= BLOCK:
+            yield bytes(held), number
+            held.clear()
+    if held:
+        yield bytes(held), number
+
+
 def number_of(event: bytes) -> int:
     """Return the `sequence_number` of an event; -1 where it has none."""
     found = _NUMBER.search(event)

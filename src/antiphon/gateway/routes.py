@@ -121,8 +121,9 @@ class Routes:
         """
         response_id = request.path_params["response_id"]
         running = self._gateway.answers.find(response_id, caller)
-        if running is not None:
-            return JsonResponse(self._gateway.answers.cancel(running))
+        cancelled = None if running is None else await self._gateway.answers.cancel(running)
+        if cancelled is not None:
+            return JsonResponse(cancelled)
         stored = await self._stored(response_id, caller)
         if not stored.response.get("background"):
             raise ApiError(

@@ -15,7 +15,7 @@ from .answer import KEEP_ALIVE
 from .history import new_id
 from .keys import Caller
 from .making import Making
-from .recorded import Recorded, packed_events
+from .recorded import Recorded, batched, packed_events
 from .store import Json
 
 
@@ -78,8 +78,9 @@ class Run:
         while True:
             news, is_over = self._news, self.is_over
             if at < self.recorded.events:
-                said, at = b"".join(self.recorded.since(at)), self.recorded.events
-                yield said
+                for said, last in batched(self.recorded.since(at)):
+                    at = last + 1
+                    yield said
             elif is_over:
                 if self.is_cut:
                     raise StreamCut

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from antiphon.request.styles import BYTES
@@ -28,6 +28,8 @@ from .store import Json, Store, Stored, add_output, stored_in
 from .tables import RESPONSES, RUN_EVENTS, RUNS
 from .transactions import Database, uncut
 
+# What of a run is told anew, from the event with that number on.
+_AGAIN = delete(RUN_EVENTS).where(RUN_EVENTS.c.run_id == bindparam("run"), RUN_EVENTS.c.number >= bindparam("first"))
 LOST = "the process that made this response ended without finishing it"
 
 
@@ -76,6 +78,8 @@ class Runs:
                 ours |= {row.id: bool(row.is_cancelled) for row in rows}
             fresh = [_row(name, *said[name]) for name in ours if said[name][1]]
             if fresh:
+                # A beat whose commit was not heard of is told again, with more.
+                await connection.execute(_AGAIN, [{"run": one["run_id"], "first": one["number"]} for one in fresh])
                 await connection.execute(insert(RUN_EVENTS), fresh)
         return ours
 
@@ -104,20 +108,17 @@ class Runs:
 
         What it has said is kept, as far as others could see it.
         """
-        until = self._store.until()
-        async with self.database.transaction(writes=True) as connection:
+        async with self.database.transaction(writes=False) as connection:
             row = (await connection.execute(response_of(response_id, owner))).one_or_none()
             if row is None or row.alive is None or (row.alive and not cancelled):
                 return
             said = b"".join((await connection.execute(_said(row.id, -1))).scalars().all())
-            if not await _taken(connection, row.id, *(() if cancelled else (RUNS.c.lease_until <= NOW,))):
-                return
-            why = "the response was cancelled by a request" if cancelled else LOST
-            events = await asyncio.to_thread(lambda: list(ended(events_after(said, -1), stored_in(row).response, why)))
-            final: Json = BYTES.read(events[-1])["response"]
-            final = with_status(final, "cancelled") if cancelled else final
-            values = await _ending(final, packed_events(b"".join(events)), until)
-            await connection.execute(update(RESPONSES).where(RESPONSES.c.id == row.id).values(values))
+        # Outside of a transaction: it takes its time where much was said, and nobody else could write meanwhile.
+        final, events = await asyncio.to_thread(_closed, said, stored_in(row).response, cancelled=cancelled)
+        values = await _ending(final, events, self._store.until())
+        async with self.database.transaction(writes=True) as connection:
+            if await _taken(connection, row.id, *(() if cancelled else (RUNS.c.lease_until <= NOW,))):
+                await connection.execute(update(RESPONSES).where(RESPONSES.c.id == row.id).values(values))
 
     @uncut
     async def said(self, response_id: str, number: int) -> bytes | None:
@@ -139,6 +140,14 @@ def ended(events: Iterable[bytes], head: Json, why: str) -> Iterator[bytes]:
         held = [{"type": "response.created", "sequence_number": 0, "response": head}]
     fault: Json = {"type": "error", "code": "server_error", "message": why, "param": None}
     return (BYTES.write(event) for event in repair([*held, fault]))
+
+
+def _closed(said: bytes, head: Json, *, cancelled: bool) -> tuple[Json, bytes]:
+    """Return the ending of a response that its maker does not end, and all its events, packed."""
+    why = "the response was cancelled by a request" if cancelled else LOST
+    events = list(ended(events_after(said, -1), head, why))
+    final: Json = BYTES.read(events[-1])["response"]
+    return with_status(final, "cancelled") if cancelled else final, packed_events(b"".join(events))
 
 
 def with_status(response: Json, status: str) -> Json:

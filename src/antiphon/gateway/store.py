@@ -29,7 +29,7 @@ from .queries import (
     forget_items,
     is_ended,
     keep_chain,
-    kept_until,
+    kept,
     key_of,
     response_of,
 )
@@ -213,11 +213,13 @@ class Store:
             await connection.execute(change)
 
     @uncut
-    async def extend_conversation(self, conversation_id: str, items: Sequence[Json], owner: str) -> None:
-        """Add items to the end of a conversation."""
+    async def extend_conversation(self, conversation_id: str, items: Sequence[Json], owner: str) -> bool:
+        """Add items to the end of a conversation. Return whether it was there."""
         async with self.database.transaction(writes=True) as connection:
-            await connection.execute(kept_until(conversation_id, owner, self.until()))
+            if not await kept(connection, conversation_id, owner, self.until()):
+                return False
             await add_items(connection, items, owner, None, conversation_id)
+        return True
 
     @uncut
     async def delete_item(self, conversation_id: str, item_id: str, owner: str) -> bool:
@@ -278,13 +280,14 @@ class Store:
 
 
 async def add_output(connection: AsyncConnection, stored: Stored, owner: str, until: int) -> None:
-    """Let what a finished response holds be gone on from: its output, its conversation, what it builds on."""
+    """Let what a finished response holds be gone on from. Where its conversation was deleted, it stays for itself."""
     output: list[Json] = stored.response["output"]
+    conversation = stored.conversation_id
+    if conversation is not None and not await kept(connection, conversation, owner, until):
+        conversation = None
     # Of a response alone its output can be referred to: clients that send all again would fill the table.
-    items = [*stored.input, *output] if stored.conversation_id else output
-    if stored.conversation_id is not None:  # first, since it locks the row: turns do not mix
-        await connection.execute(kept_until(stored.conversation_id, owner, until))
-    await add_items(connection, items, owner, stored.id, stored.conversation_id)
+    items = [*stored.input, *output] if conversation is not None else output
+    await add_items(connection, items, owner, stored.id, conversation)
     if stored.previous_id is not None:
         await keep_chain(connection, stored.previous_id, owner, until)
 

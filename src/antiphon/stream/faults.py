@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from antiphon.errors import SourceError
+
 from .chunk import fields, is_object, many, plain, text_of, whole_characters, whole_number, word
 
 
@@ -71,7 +73,7 @@ def error_in(chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> Fault | Non
         return None
     if chunk.get("object") == "error":
         return fault_of(chunk)
-    return None if "choices" in chunk or chunk.get("usage") else _bare_error(chunk)
+    return None if chunk.get("choices") is not None or chunk.get("usage") else _bare_error(chunk)
 
 
 def _bare_error(held: Mapping[str, Any]) -> Fault | None:
@@ -105,7 +107,9 @@ def fault_of(error: Any) -> Fault:
 
 
 def fault_of_exception(error: BaseException) -> Fault:
-    """Return the fault that an exception of the source describes: by its HTTP status, then by its words."""
+    """Return the fault that an exception of the source describes: its own, else by its HTTP status, then its words."""
+    if isinstance(error, SourceError):
+        return Fault(error.code, redact(str(error)))
     status = _held_by(error, "status_code")
     if status is None:
         status = _held_by(_held_by(error, "response"), "status_code")

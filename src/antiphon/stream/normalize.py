@@ -282,7 +282,9 @@ class Normalizer:
         given = message.get("tool_calls")
         calls = many(given)
         if given and not calls:
-            self._warn("tool-calls-unreadable", f"no entry of tool_calls, which is {type(given).__name__}, is an object")
+            self._warn(
+                "tool-calls-unreadable", f"no entry of tool_calls, which is {type(given).__name__}, is an object"
+            )
         self._tool_calls = self._tool_calls or bool(calls)
         for call in calls:
             yield from self._call(fields(call))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from antiphon.errors import BadInput
+from antiphon.errors import BadInput, SourceError
 
 from .chunk import decode, fields, is_object, many
 from .emit import make_emitter
+from .faults import SERVER_ERROR
 from .handler import ChatCmplStreamHandler, Options
 from .pull import raise_failure
 
@@ -29,7 +30,10 @@ def to_response(chat_completion: Any, *, raise_on_error: bool = False, **options
         )
     handler = ChatCmplStreamHandler(**options)
     handler.feed(held)
-    handler.finish(done=bool(many(fields(held).get("choices"))))
+    if many(fields(held).get("choices")):
+        handler.finish(done=True)
+    else:
+        handler.fail(SourceError(SERVER_ERROR, "the answer has no choices"))
     if raise_on_error:
         raise_failure(handler)
     return make_emitter(style).response(handler.final or {})
