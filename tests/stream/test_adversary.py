@@ -1257,6 +1257,20 @@ CASES: list[Case] = [
         [R("hm"), M("T")],
     ),
     Case(
+        "a typed list in another order",
+        [
+            text(
+                [
+                    {"type": "text", "text": "T"},
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+                    {"type": "text", "text": "U"},
+                ]
+            ),
+            STOP,
+        ],
+        [R("hm"), M("TU")],
+    ),
+    Case(
         "reasoning as text parts",
         [think("a"), text("T"), STOP],
         [R("a"), M("T")],

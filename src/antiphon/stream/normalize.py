@@ -212,6 +212,8 @@ class Normalizer:
             pieces = _without_repeats(pieces, reasoning[0].text)
         logprobs = choice.get("logprobs")
         said.extend(self._with_logprobs(pieces, said, fields(logprobs)) if logprobs else pieces)
+        if isinstance(content, LISTS):
+            said.sort(key=_place)  # typed parts may stand in any order
         said = [whole for one in said if (whole := self._halves.mend(one)) is not None]
         self._opened = self._opened or bool(said)
         if not keys.isdisjoint(CITING_FIELDS):
@@ -322,6 +324,14 @@ OTHER_LOGPROBS: dict[str, Literal["refusal", "reasoning"]] = {
 def _reasoning_keys(names: tuple[str, ...]) -> tuple[frozenset[str], bool]:
     """Return the fields in which reasoning may be, and whether those called `names` are all that are known."""
     return REPLAYED_FIELDS.union(names), set(names) == set(REASONING_FIELDS)
+
+
+# Design: GRAMMAR, "Order inside one chunk". What is not in it stands with the text.
+ORDER: Mapping[type[Delta], int] = {CallDelta: 0, ReasoningDelta: 1, RefusalDelta: 2}
+
+
+def _place(said: Delta) -> int:
+    return ORDER.get(type(said), 3)
 
 
 def _is_silent(message: Fields) -> bool:
