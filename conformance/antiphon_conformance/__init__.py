@@ -8,8 +8,9 @@ two streams differ that a user can see. Nothing here knows how the events were m
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from antiphon.lazily import lazily
 
 if TYPE_CHECKING:
     from .grammar import TABLES
@@ -20,16 +21,6 @@ if TYPE_CHECKING:
     from .suite import AdapterSuite
 
 SUITE_VERSION = "1.0"
-
-# public name -> the module that has it
-_HOMES: dict[str, str] = {
-    "AdapterSuite": ".suite",
-    "TABLES": ".grammar",
-    "check": ".judge",
-    "same_output": ".same",
-    **dict.fromkeys(("Finding", "Report"), ".report"),
-    **dict.fromkeys(("Client", "Level", "Recording", "Rule", "Schema", "all_rules", "find"), ".rule"),
-}
 
 __all__ = [
     "SUITE_VERSION",
@@ -48,15 +39,14 @@ __all__ = [
     "same_output",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'antiphon_conformance' has no attribute {name!r}")
-    value = getattr(import_module(home, __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        ".grammar": ("TABLES",),
+        ".judge": ("check",),
+        ".report": ("Finding", "Report"),
+        ".rule": ("Client", "Level", "Recording", "Rule", "Schema", "all_rules", "find"),
+        ".same": ("same_output",),
+        ".suite": ("AdapterSuite",),
+    },
+)

@@ -64,7 +64,8 @@ class AnswerTrace:
     """One answer, read strictly.
 
     `values` are the payloads in order without `[DONE]`: JSON values, or the text where it is no JSON; places in
-    findings count them from 0. `chunks` are those that are objects and no error. `done` is whether `[DONE]` came.
+    findings count them from 0. `chunks` are those that are objects and no error; none where none of them has
+    `choices`, since then a server says something else in the place of a stream. `done` is whether `[DONE]` came.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -83,7 +84,8 @@ class AnswerTrace:
                 self._take(message.data)
         objects = [(at, held) for at, value in enumerate(self.values) if (held := plain(value)) is not None]
         self.errors = [(at, one) for at, one in objects if one.get("error") or one.get("object") == "error"]
-        self.chunks = [(at, one) for at, one in objects if not one.get("error") and one.get("object") != "error"]
+        chunks = [(at, one) for at, one in objects if not one.get("error") and one.get("object") != "error"]
+        self.chunks = chunks if any("choices" in one for _, one in chunks) else []
 
     def _take(self, payload: str) -> None:
         try:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = dict[str, Any]
 
-_TEXT_KEYS = {str}
+_TEXT_ALONE = frozenset((str,))
 
 
 def plain(value: object) -> Json | None:
@@ -37,7 +37,7 @@ def plain(value: object) -> Json | None:
 
 def _is_json(value: Any) -> bool:
     """Whether this is a dict as JSON has it, which is taken without a copy."""
-    return value.__class__ is dict and set(map(type, value)) <= _TEXT_KEYS
+    return value.__class__ is dict and _TEXT_ALONE.issuperset(map(type, value))
 
 
 def plain_all(values: Iterable[object]) -> list[Json | None]:

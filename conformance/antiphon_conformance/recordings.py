@@ -17,7 +17,9 @@ from . import SUITE_VERSION
 from .adapters import told
 from .baseline import excused, refuse_unknown, stale
 from .case import cases_hash
+from .commands.reading import Reading, no_stream, read
 from .judge import check
+from .read import mapping
 from .report import Level, Report
 from .results import Outcome, Run, Subject, SuiteReport
 from .running import Settings, scored
@@ -74,14 +76,21 @@ def _files(path: Path) -> list[tuple[str, Path]]:
 def _run(name: str, file: Path, settings: Settings) -> Run:
     base = Run(name, file.name, Outcome.PASS)
     try:
-        events, _ = _read(file)
-        chunks, done = _chunks_of(file)
+        reading = _read(file)
+        chunks = _chunks_of(file)
     except (BadInput, OSError, MemoryError) as problem:
         return replace(base, outcome=Outcome.ERROR, reason=str(problem))
-    if any(isinstance(event, dict) and "choices" in event for event in events[:1]):
-        return replace(base, outcome=Outcome.ERROR, reason="it holds chunks, not events: convert them first")
+    events = reading.values
+    other = (
+        "chunks, not events: convert them first"
+        if "choices" in mapping(next(iter(events), None))
+        else no_stream(reading)
+    )
+    if other:
+        return replace(base, outcome=Outcome.ERROR, reason=f"it holds {other}")
+    told_chunks, done = (None, None) if chunks is None else (chunks.values, chunks.done)
     try:
-        return _judged(base, check(events, chunks=chunks, done=done), settings, chunks or ())
+        return _judged(base, check(events, chunks=told_chunks, done=done), settings, told_chunks or ())
     except Exception as problem:  # noqa: BLE001 -- a rule of the suite's, or of a plug-in's, that raises is one wrong run
         return replace(base, outcome=Outcome.ERROR, reason=f"a rule raised {told(problem)}", events=events)
 
@@ -104,20 +113,17 @@ def _judged(base: Run, report: Report, settings: Settings, chunks: Sequence[Any]
     )
 
 
-def _read(file: Path) -> tuple[list[Any], bool]:
-    from .commands.reading import read
-
+def _read(file: Path) -> Reading:
     size = file.stat().st_size
     if size > MOST_BYTES:
         raise BadInput(f"{file.name} has {size} bytes, of which at most {MOST_BYTES} are read")
-    reading = read(str(file))
-    return reading.values, reading.done
+    return read(str(file))
 
 
-def _chunks_of(file: Path) -> tuple[list[Any] | None, bool | None]:
-    """Return the chunks that lie beside a stream of events, and whether `[DONE]` ends them; None where none do."""
+def _chunks_of(file: Path) -> Reading | None:
+    """Return the chunks that lie beside a stream of events, None where none do."""
     for suffix in SUFFIXES:
         beside = file.with_name(f"{file.stem}.chunks{suffix}")
         if beside.is_file():
             return _read(beside)
-    return None, None
+    return None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from .report import Finding, Level
 
 if TYPE_CHECKING:
-    from .walk import Breach
+    from .walk import Breach, Item
 
 __all__ = ["AnswerNeed", "Client", "Found", "Level", "Need", "Recording", "Rule", "RuleError", "Schema", "Source"]
 
@@ -218,6 +218,15 @@ def find(wanted: str) -> Rule | None:
 def as_found(breaches: Iterable[Breach]) -> Iterator[Found]:
     """Yield breaches of the tables as one finding."""
     return folded(Found(breach.at, breach.message) for breach in breaches)
+
+
+def folded_by_item(found: Iterable[tuple[Item, Found]]) -> Iterator[Found]:
+    """Yield what is `folded` of each item, in order of their first ones."""
+    by_item: dict[int, list[Found]] = {}
+    for item, one in found:
+        by_item.setdefault(id(item), []).append(one)
+    for several in by_item.values():
+        yield from folded(several)
 
 
 def folded(found: Iterable[Found], like: str = "more like it") -> Iterator[Found]:

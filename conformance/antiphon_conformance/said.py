@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Literal, NamedTuple, Protocol
+from operator import itemgetter
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .attribution import CallBook, CallSaid, Fragment
 from .read import Json, listed, mapping, mappings, number, plain, text
@@ -18,6 +19,13 @@ from .read import Json, listed, mapping, mappings, number, plain, text
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
 Kind = Literal["text", "refusal", "reasoning", "sealed", "call"]
+# family of a text in items -> what chunks say it as
+SAID_AS: dict[str, Kind] = {
+    "output_text": "text",
+    "refusal": "refusal",
+    "reasoning_text": "reasoning",
+    "reasoning_summary_text": "reasoning",
+}
 
 
 class ProfileFacts(Protocol):
@@ -39,16 +47,11 @@ class ProfileFacts(Protocol):
         ...
 
 
-class Piece(NamedTuple):
-    """What chunk `at` adds to one kind of output. "sealed" is signed or encrypted reasoning, without text.
-
-    `visible` is whether it opens an item of its kind: white space alone does not.
-    """
-
-    at: int
-    kind: Kind
-    text: str
-    visible: bool = True
+# What a chunk adds to one kind of output: its place, the kind ("sealed" is signed or encrypted reasoning, without text),
+# the text, and whether it opens an item of its kind, as white space alone does not. A long stream has one for each chunk,
+# so it is a plain tuple, which the collector need not walk.
+Piece: TypeAlias = tuple[int, Kind, str, bool]
+_VISIBLE = itemgetter(3)
 
 
 @dataclass(slots=True)
@@ -67,19 +70,22 @@ class Said:
     done: bool | None = None
     finish_optional: bool = False
     quirks: bool = False
+    _joined: dict[tuple[Kind, ...], str] = field(default_factory=dict[tuple[Kind, ...], str])
 
     def of(self, *kinds: Kind) -> list[Piece]:
         """Return the pieces of these kinds, in order."""
-        return [piece for piece in self.pieces if piece.kind in kinds]
+        return [piece for piece in self.pieces if piece[1] in kinds]
 
     def joined(self, *kinds: Kind) -> str:
-        """Return the text of these kinds."""
-        return "".join(piece.text for piece in self.of(*kinds))
+        """Return the text of these kinds. It is joined once: nothing is said any more."""
+        if kinds not in self._joined:
+            self._joined[kinds] = "".join([said for _, kind, said, _ in self.pieces if kind in kinds])
+        return self._joined[kinds]
 
     @property
     def visible(self) -> bool:
         """Whether anything was said that makes an item."""
-        return any(piece.visible for piece in self.pieces)
+        return any(visible for _, _, _, visible in self.pieces)
 
     @property
     def unclear(self) -> bool:
@@ -88,7 +94,7 @@ class Said:
 
     def runs(self, kinds: dict[Kind, str]) -> list[str]:
         """Return the names that `kinds` gives to the visible pieces, neighbours with one name as one."""
-        names = (kinds[piece.kind] for piece in self.pieces if piece.visible and piece.kind in kinds)
+        names = (kinds[kind] for _, kind, _, visible in self.pieces if visible and kind in kinds)
         return [name for name, _ in groupby(names)]
 
 
@@ -106,9 +112,8 @@ def listen(chunks: Iterable[object], profile: ProfileFacts | None = None, done: 
     return said
 
 
-# What a chunk, and a choice, may say beside its delta and the reason of the finish.
-_BESIDE = ("usage", "x_groq", "error")
-_IN_CHOICE = frozenset(("usage", "error"))
+# What `content` may be where a delta says nothing by it: the number 0 is a text.
+_NO_NUMBER = (str, type(None))
 
 
 class _Reader:
@@ -116,10 +121,12 @@ class _Reader:
 
     def __init__(self, said: Said, fields: tuple[str, ...]) -> None:
         self.said, self.fields = said, fields
-        # Most deltas are of text alone; these are the keys of all else.
-        self.spoken = frozenset((*fields, "reasoning_details", "thinking_blocks", "refusal"))
-        self.rare = self.spoken | {"function_call"}
-        self.others = self.rare | {"tool_calls"}
+        # A delta mostly has one key that says something: these are the texts, and what each is.
+        self.kinds: dict[str, Kind] = {"content": "text", "refusal": "refusal", **dict.fromkeys(fields, "reasoning")}
+        self.reasons = frozenset((*fields, "reasoning_details", "thinking_blocks"))
+        # Most other deltas are of text, too; these are the keys of all else.
+        self.spoken = self.reasons | {"refusal"}
+        self.others = self.spoken | {"function_call", "tool_calls"}
         self.book, self.legacy = CallBook(), CallBook()
 
     def calls(self) -> list[CallSaid]:
@@ -142,24 +149,26 @@ class _Reader:
         if first:
             self._choice(at, first)
         new = said.pieces[before:]
-        self._usage(chunk, first, bool(choices), any(piece.visible for piece in new), bool(new))
+        self._usage(chunk, first, bool(choices), any(visible for _, _, _, visible in new), bool(new))
         error = chunk.get("error") or first.get("error")
         if error:
             said.error = _message(error)
         return said.error is None
 
     def _take_short(self, at: int, chunk: Json) -> bool:
-        """Take a chunk of the commonest forms, one choice with a text or with calls and nothing beside it, and return
+        """Take a chunk of the commonest forms, one choice whose delta says one thing and nothing beside it, and return
         whether it is one."""
         delta = self._only_delta(chunk)
-        if delta is None:
+        if delta is None or delta.get("content", "").__class__ not in _NO_NUMBER:
             return False
-        content, calls = delta.get("content"), delta.get("tool_calls")
-        if content and not calls and content.__class__ is str:
-            self._add(Piece(at, "text", content, not content.isspace()))
-        elif calls and (content is None or content == ""):
-            begun, new = self._calls(at, self.book, calls)
-            self._add(*begun, *new)
+        told = [key for key, value in delta.items() if value and key != "role"]
+        key = told[0] if len(told) == 1 else ""
+        if key in self.kinds and delta[key].__class__ is str:
+            self._add([_spoken(at, self.kinds[key], delta[key])], opens=key != "content")
+        elif key == "tool_calls":
+            self._add([(at, "call", "", True)] * sum(self._calls(self.book, delta[key])), opens=False)
+        elif told and self.reasons.issuperset(told):
+            self._add(list(_content(at, delta, self.fields)), opens=True)
         else:
             return False
         return True
@@ -167,24 +176,32 @@ class _Reader:
     def _only_delta(self, chunk: Json) -> Any:
         """Return the delta of a chunk that has one choice and says nothing beside it, None for any other."""
         choices: Any = chunk.get("choices")
-        if choices.__class__ is not list or len(choices) != 1 or any(map(chunk.get, _BESIDE)):
+        if choices.__class__ is not list or len(choices) != 1:
+            return None
+        if chunk.get("usage") or chunk.get("x_groq") or chunk.get("error"):
             return None
         choice: Any = choices[0]
-        if choice.__class__ is not dict or not _IN_CHOICE.isdisjoint(choice) or choice.get("finish_reason"):
+        if choice.__class__ is not dict or choice.get("finish_reason") or "usage" in choice or "error" in choice:
             return None
-        delta: Any = choice.get("delta")
-        if delta.__class__ is not dict or number(choice.get("index")) or _says(delta, self.rare):
-            return None
-        return delta
+        index, delta = choice.get("index"), choice.get("delta")
+        return None if delta.__class__ is not dict or (index and number(index)) else delta
 
-    def _add(self, *pieces: Piece) -> None:
-        """Keep what a chunk says that has no usage."""
+    def _add(self, pieces: list[Piece], *, opens: bool) -> None:
+        """Keep what a chunk says that has no usage. `opens` is whether that may begin another item than a call's."""
         said = self.said
         said.pieces += pieces
-        if any(piece.visible for piece in pieces):
+        if any(map(_VISIBLE, pieces)):
+            if opens:
+                self._open(pieces)
             said.usage_closes = said.blank_after_usage = False
         elif said.usage_closes:
             said.blank_after_usage = True
+
+    def _open(self, pieces: list[Piece], known: int | None = None) -> None:
+        """Close the calls that are complete where pieces begin an item, but for those after the first `known`. Sealed
+        reasoning never splits what is open."""
+        if any(visible and kind != "sealed" for _, kind, _, visible in pieces):
+            self.book.overtake(*([] if known is None else self.book.calls[known:]))
 
     def _choice(self, at: int, choice: Json) -> None:
         self._delta(at, mapping(choice.get("delta" if isinstance(choice.get("delta"), dict) else "message")))
@@ -201,23 +218,21 @@ class _Reader:
         silent = not content and not isinstance(content, int | float) and not _says(delta, self.spoken)
         others = [] if silent else list(_content(at, delta, self.fields))
         known = len(self.book.calls)
-        begun, new = self._calls(at, self.book, delta.get("tool_calls"))
+        begun, new = self._calls(self.book, delta.get("tool_calls"))
         if not self.book.calls and (legacy := delta.get("function_call")):
-            old, young = self._calls(at, self.legacy, [{"index": 0, "function": legacy}])
-            begun, new = [*begun, *old], [*new, *young]
-        # Sealed reasoning never splits what is open.
-        if any(piece.visible and piece.kind != "sealed" for piece in others):
-            self.book.overtake(*self.book.calls[known:])
-        self.said.pieces += [*begun, *others, *new]
+            begun, new = self._calls(self.legacy, [{"index": 0, "function": legacy}])
+        self._open(others, known)
+        told: list[Piece] = [(at, "call", "", True)]
+        self.said.pieces += [*told * begun, *others, *told * new]
 
-    def _calls(self, at: int, book: CallBook, calls: object) -> tuple[list[Piece], list[Piece]]:
-        """Give fragments to their calls. Return the pieces of calls that were there before, and those of new ones."""
-        known, begun, new = len(book.calls), list[Piece](), list[Piece]()
-        for fragment in _fragments(calls):
-            call = book.take(fragment)
-            if call is not None and (fragment.id or fragment.name or fragment.arguments.strip()):
-                (begun if call.number < known else new).append(Piece(at, "call", ""))
-        return begun, new
+    def _calls(self, book: CallBook, calls: object) -> tuple[int, int]:
+        """Give fragments to their calls. Return how many are of calls that were there before, and how many of others."""
+        known = len(book.calls)
+        if _goes_on(book, calls):
+            return 1, 0
+        told = [call.number for one in mappings(calls) if (call := book.take(_fragment(one)))]
+        new = sum(number >= known for number in told) if len(book.calls) > known else 0
+        return len(told) - new, new
 
     def _usage(self, chunk: Json, choice: Json, choices: bool, visible: bool, blank: bool) -> None:
         usage: Json | None = None
@@ -241,7 +256,7 @@ def _says(delta: Json, keys: frozenset[str]) -> bool:
 
 def _spoken(at: int, kind: Kind, said: str) -> Piece:
     """Return the piece that holds this text."""
-    return Piece(at, kind, said, bool(said) and not said.isspace())
+    return at, kind, said, bool(said) and not said.isspace()
 
 
 def counted(usage: object) -> Json | None:
@@ -254,31 +269,51 @@ def _message(error: object) -> str:
     return text(mapping(error).get("message")) or text(error) or "an error"
 
 
-def _fragments(calls: object) -> Iterator[Fragment]:
-    """Yield what each entry of `tool_calls` says."""
-    for call in mappings(calls):
-        index = call.get("index")
-        place = int(index) if isinstance(index, str) and index.isdecimal() else number(index)
-        custom = isinstance(call.get("custom"), dict)
-        inner = mapping(call.get("custom" if custom else "function"))
-        given = inner.get("input" if custom else "arguments")
-        arguments = given if isinstance(given, str) else "" if given is None else json.dumps(given)
-        yield Fragment(place, text(call.get("id")), text(inner.get("name")), arguments, custom)
+def _goes_on(book: CallBook, calls: Any) -> bool:
+    """Take what most deltas of a call are, more of the arguments of one that is known by its index, and return whether
+    it is that."""
+    if calls.__class__ is not list or len(calls) != 1 or calls[0].__class__ is not dict:
+        return False
+    call: Json = calls[0]
+    function: Any = call.get("function")
+    slot: Any = call.get("index")
+    if function.__class__ is not dict or slot.__class__ is not int or call.get("id") or "custom" in call:
+        return False
+    arguments: Any = function.get("arguments")
+    if function.get("name") or arguments.__class__ is not str or not arguments.strip():
+        return False
+    return book.go_on(slot, arguments) is not None
+
+
+def _fragment(call: Json) -> Fragment:
+    """Return what an entry of `tool_calls` says."""
+    index, custom = call.get("index"), isinstance(call.get("custom"), dict)
+    place = int(index) if isinstance(index, str) and index.isdecimal() else number(index)
+    inner = mapping(call.get("custom" if custom else "function"))
+    given = inner.get("input" if custom else "arguments")
+    arguments = given if isinstance(given, str) else "" if given is None else json.dumps(given)
+    return Fragment(place, text(call.get("id")), text(inner.get("name")), arguments, custom)
 
 
 def _content(at: int, delta: Json, fields: tuple[str, ...]) -> Iterator[Piece]:
     """Yield what a delta says beside calls: reasoning, refusal, text."""
     sealed, reasoning = _reasoning(delta, fields)
     if sealed:
-        yield Piece(at, "sealed", "")
-    refusal = text(delta.get("refusal")) + "".join(text(one.get("refusal")) for one in mappings(delta.get("content")))
-    for kind, said in (("reasoning", reasoning), ("refusal", refusal), ("text", _text(delta.get("content")))):
-        if said:
-            yield _spoken(at, kind, said)  # type: ignore[arg-type]  # a tuple of literals is read as str
+        yield at, "sealed", "", True
+    if reasoning:
+        yield _spoken(at, "reasoning", reasoning)
+    content = delta.get("content")
+    refusal = text(delta.get("refusal")) + "".join([text(one.get("refusal")) for one in mappings(content)])
+    if refusal:
+        yield _spoken(at, "refusal", refusal)
+    if said := _text(content):
+        yield _spoken(at, "text", said)
 
 
 def _text(content: object) -> str:
     """Return the text of `content`: a string, a list of typed parts, or the digits of a number."""
+    if not content and content != 0:
+        return ""
     if isinstance(content, int | float) and not isinstance(content, bool):
         return json.dumps(content)
     parts = [one for one in mappings(content) if one.get("type") in ("text", "output_text", None)]
@@ -287,16 +322,15 @@ def _text(content: object) -> str:
 
 def _reasoning(delta: Json, fields: tuple[str, ...]) -> tuple[bool, str]:
     """Return whether a piece is signed or encrypted, and the text; a text that is in two places counts once."""
-    if isinstance(delta.get("content"), str) and not any(
-        map(delta.get, (*fields, "reasoning_details", "thinking_blocks"))
-    ):
-        return False, ""
+    told = [text(delta.get(name)) for name in fields]
     details = mappings(delta.get("reasoning_details"))
     blocks = mappings(delta.get("thinking_blocks"))
-    told = [text(delta.get(name)) for name in fields]
-    told.append("".join(text(one.get("text")) or text(one.get("summary")) for one in details))
-    told.append("".join(text(one.get("thinking")) for one in blocks))
-    told.append("".join(_thinking(one) for one in mappings(delta.get("content"))))
+    if details:
+        told.append("".join([text(one.get("text")) or text(one.get("summary")) for one in details]))
+    if blocks:
+        told.append("".join([text(one.get("thinking")) for one in blocks]))
+    if content := mappings(delta.get("content")):
+        told.append("".join(map(_thinking, content)))
     sealed = any(one.get("data") or one.get("signature") for one in (*details, *blocks))
     return sealed, "".join(dict.fromkeys(told))
 

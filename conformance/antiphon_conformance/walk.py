@@ -1,14 +1,24 @@
-"""Walks of the tables, and the items and parts that are walked."""
+"""Walks of the tables, and the items and parts that are walked.
+
+A long stream has one `Item` and one `Part` or two for each thing it tells, and all of them are there until the stream
+is judged. So each is one object with slots that is its own walk, and what few of them have is `()` or None until then:
+Python's collector walks every list and dict that is kept, again and again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .events import BY_PART, CALLS, FAMILIES, Place
 from .grammar import TABLES, Illegal, State
-from .read import Json, listed, mapping, mappings, text
+from .pieces import Pieces, appended
+from .read import Json, listed, mapping, text
+
+Key: TypeAlias = tuple[str, int]
+
+# what numbers the parts that are added and done -> what the events that do so are called
+_PARTED = {"content_index": "content_part", "summary_index": "reasoning_summary_part"}
 
 
 class Breach(NamedTuple):
@@ -20,9 +30,6 @@ class Breach(NamedTuple):
     about: int = -1  # the place where its item began, -1 for the response
 
 
-_NOTHING: frozenset[Any] = frozenset()
-
-
 class Walk:
     """A place in one table. Knows which roles were leapt over, and says each kind of fault once."""
 
@@ -31,23 +38,26 @@ class Walk:
     def __init__(self, table: str, start: State) -> None:
         self.table, self.code = TABLES[table]
         self.state = start
-        self.owed: frozenset[str] = _NOTHING
-        self._said: frozenset[tuple[State, str]] = _NOTHING
+        self.owed: tuple[str, ...] = ()
+        self._said: tuple[tuple[State, str], ...] = ()
 
     def step(self, role: str) -> tuple[State, Illegal] | None:
         """Move by `role`. Return the state before it and the illegal move, or None where there is nothing to say."""
-        before, cell = self.state, self.table[self.state][role]
+        cell = self.table[self.state][role]
         if isinstance(cell, State):
             self.state = cell
             return None
-        self.state = cell.to
+        return self._illegal(role, cell)
+
+    def _illegal(self, role: str, cell: Illegal) -> tuple[State, Illegal] | None:
+        before, self.state = self.state, cell.to
         if role in self.owed:
-            self.owed -= {role}
+            self.owed = tuple(one for one in self.owed if one != role)
             return None
-        self.owed |= frozenset(cell.owed)
+        self.owed += tuple(one for one in cell.owed if one not in self.owed)
         if (before, role) in self._said:
             return None
-        self._said |= {(before, role)}
+        self._said += ((before, role),)
         return before, cell
 
     def allowed(self, state: State) -> str:
@@ -56,34 +66,76 @@ class Walk:
         return ", ".join(roles) or "nothing"
 
 
-@dataclass(slots=True)
-class Part:
+class Part(Walk):
     """A part of an item, or the one text of an item that has no parts. `key` is what numbers it, and its number."""
 
-    key: tuple[str, int]
-    walk: Walk
-    first_at: int
-    family: str = ""
-    added: Json | None = None
-    deltas: list[str] = field(default_factory=list[str])
-    logprobs: list[object] | tuple[()] = ()
-    text_done_at: int | None = None
-    text_done: Json | None = None
-    done_text: str | None = None
-    foreign: tuple[int, str] | None = None  # the first event of another kind of text than the part's
-    done_at: int | None = None
-    done: Json | None = None
-    annotations: list[tuple[int, Json]] | tuple[()] = ()
-    whole: bool = True  # False where a resumed stream may have missed its beginning
-    _joined: str | None = None
+    __slots__ = (
+        "_joined",
+        "added",
+        "annotations",
+        "deltas",
+        "done",
+        "done_at",
+        "done_text",
+        "family",
+        "first_at",
+        "foreign",
+        "has_parts",
+        "key",
+        "logprobs",
+        "text_done",
+        "text_done_at",
+        "whole",
+    )
+
+    def __init__(self, table: str, start: State, key: Key, first_at: int, family: str, *, whole: bool) -> None:
+        Walk.__init__(self, table, start)
+        self.key, self.first_at, self.family = key, first_at, family
+        self.whole = whole  # False where a resumed stream may have missed its beginning
+        self.has_parts = key[0] in _PARTED  # whether `part.added` and `part.done` are about it
+        self.added: Json | None = None
+        self.deltas: Pieces = ()
+        self.logprobs: list[object] | tuple[()] = ()
+        self.annotations: list[tuple[int, Json]] | tuple[()] = ()
+        self.text_done_at: int | None = None
+        self.text_done: Json | None = None
+        self.done_text: str | None = None
+        self.foreign: tuple[int, str] | None = None  # the first event of another kind of text than the part's
+        self.done_at: int | None = None
+        self.done: Json | None = None
+        self._joined: str | None = ""
 
     def take(self, event: Json) -> None:
         """Keep what a delta says."""
+        deltas, delta = self.deltas, text(event.get("delta"))
+        if isinstance(deltas, list):
+            deltas.append(delta)
+        else:
+            self.deltas = appended(deltas, delta)
         self._joined = None
-        self.deltas.append(text(event.get("delta")))
-        if logprobs := listed(event.get("logprobs")):
+        logprobs = event.get("logprobs")
+        if logprobs and isinstance(logprobs, list):
             self.logprobs = self.logprobs or []
             self.logprobs += logprobs
+
+    def event(self, role: str) -> str:
+        """Return how a message names what comes to the part: the type of event, without `response.`."""
+        match role:
+            case "text_done":
+                return f"{self.family or 'text'}.done"
+            case "added" | "part_done" if self.key[0] in _PARTED:
+                return f"{_PARTED[self.key[0]]}.{role.removeprefix('part_')}"
+            case "item_done":
+                return "output_item.done"
+            case "annotation":
+                return "output_text.annotation.added"
+            case _:
+                return f"{self.family or 'text'}.{role}"
+
+    def allowed(self, state: State) -> str:
+        """Return the events that are legal in `state`, for a message."""
+        roles = [role for role, cell in self.table[state].items() if isinstance(cell, State)]
+        return ", ".join(map(self.event, roles)) or "nothing"
 
     def annotate(self, at: int, event: Json) -> None:
         """Keep an annotation."""
@@ -96,11 +148,6 @@ class Part:
         if self._joined is None:
             self._joined = "".join(self.deltas)
         return self._joined
-
-    @property
-    def has_parts(self) -> bool:
-        """Whether `part.added` and `part.done` are about it."""
-        return self.key[0] in ("content_index", "summary_index")
 
 
 class Run(NamedTuple):
@@ -125,43 +172,51 @@ class Run(NamedTuple):
         )
 
 
-@dataclass(slots=True)
-class Item:
-    """An output item as the events tell it. `output_index` and `id` are those it was announced with."""
+class Item(Walk):
+    """An output item as the events tell it. `output_index` and `id` are those it was announced with; `type` is what
+    added and done say. Where these differ, or neither is there, it is what its texts imply; else done's."""
 
-    output_index: int | None
-    id: str
-    walk: Walk
-    first_at: int
-    added_at: int | None = None
-    added: Json | None = None
-    done_at: int | None = None
-    done: Json | None = None
-    parts: dict[tuple[str, int], Part] = field(default_factory=dict[tuple[str, int], Part])
-    misfits: list[tuple[int, str, str]] | tuple[()] = ()
-    _settled: str | None = None
+    __slots__ = ("added", "added_at", "done", "done_at", "first_at", "id", "misfits", "output_index", "parts", "type")
 
-    @property
-    def type(self) -> str:
-        """The item's type. Where added and done differ, or neither is there, what its texts imply; else done's."""
-        return self._told_type() if self._settled is None else self._settled
+    def __init__(self, output_index: int | None, id: str, start: State, first_at: int) -> None:
+        Walk.__init__(self, "item", start)
+        self.output_index, self.id, self.first_at = output_index, id, first_at
+        self.type = ""
+        self.added_at: int | None = None
+        self.added: Json | None = None
+        self.done_at: int | None = None
+        self.done: Json | None = None
+        self.parts: dict[Key, Part] = {}
+        self.misfits: list[tuple[int, str, str]] | tuple[()] = ()
 
     def misfit(self, at: int, code: str, message: str) -> None:
         """Keep where an event does not name the item as it was announced, and the rule that says so."""
         self.misfits = self.misfits or []
         self.misfits.append((at, code, message))
 
-    def settle(self) -> None:
-        """Keep the type as it is: no event is left that could change it."""
-        self._settled = self._told_type()
+    def announce(self, at: int, told: Json | None) -> None:
+        """Keep what `added` says."""
+        self.added_at, self.added = at, told
+        if told is not None and self.done is None:
+            self.type = text(told.get("type"))
+        else:
+            self.settle()
 
-    def _told_type(self) -> str:
-        done, added = _type_of(self.done), _type_of(self.added)
-        if done == added and done is not None:
-            return done
-        told = [one for one in (done, added) if one is not None]
+    def close(self, at: int, told: Json | None) -> None:
+        """Keep what `done` says."""
+        self.done_at, self.done = at, told
+        self.settle()
+
+    def settle(self) -> None:
+        """Keep the type that follows from what came so far: called where that may be another than before."""
+        added, done = self.added, self.done
+        only = added if done is None else done if added is None or added.get("type") == done.get("type") else None
+        if only is not None:
+            self.type = text(only.get("type"))
+            return
         implied = next((FAMILIES[part.family].items[0] for part in self.parts.values() if part.family), "")
-        return implied if len(told) != 1 and implied in (told or [implied]) else told[0] if told else implied
+        told = [text(one.get("type")) for one in (done, added) if one is not None]
+        self.type = implied if not told or implied in told else told[0]
 
     @property
     def announced(self) -> bool:
@@ -171,12 +226,12 @@ class Item:
     @property
     def real(self) -> bool:
         """Whether it was announced or done; not something that one stray event names."""
-        return self.announced or self.done_at is not None
+        return self.added_at is not None or self.done_at is not None
 
     @property
     def open(self) -> bool:
         """Whether it was begun and is not done."""
-        return self.walk.state is State.OPEN
+        return self.state is State.OPEN
 
     @property
     def said(self) -> Json:
@@ -192,19 +247,15 @@ class Item:
         if self.done is None:
             yield from ((part.family, part.joined) for part in self.parts.values())
             return
-        for part in (*mappings(self.done.get("summary")), *mappings(self.done.get("content"))):
-            family = BY_PART.get(text(part.get("type")))
-            if family is not None:
-                yield family, text(part.get(FAMILIES[family].text))
+        for field in ("summary", "content"):
+            for part in listed(self.done.get(field)):
+                family = BY_PART.get(text(mapping(part).get("type")))
+                if family is not None:
+                    yield family, text(part.get(FAMILIES[family].text))
 
     def in_space(self, name: str) -> list[Part]:
         """Return its parts numbered by `name`, in order of appearance."""
-        return [part for part in self.parts.values() if part.key[0] == name]
-
-
-def _type_of(told: Json | None) -> str | None:
-    """Return the type that an event says an item has, None where no event says so."""
-    return None if told is None else text(told.get("type"))
+        return [part for (space, _), part in self.parts.items() if space == name]
 
 
 def owed_texts(item: Item) -> tuple[str, ...]:

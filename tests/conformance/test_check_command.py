@@ -160,6 +160,8 @@ def test_recordings_with_and_without_chunks(tmp_path: Path) -> None:
     ("name", "data", "message"),
     [
         ("page.json", b"<html>", "neither server-sent events"),
+        ("detail.json", b'{"detail": "Not Found"}', "it holds no stream, but what a server says in its place"),
+        ("answer.json", b'{"object": "response"}', "it holds a whole Responses answer, not its events"),
         ("open.json", b"[{", "is no JSON document"),
         ("chunks.jsonl", json.dumps(CHUNKS[0]).encode() + b"\n", "it holds chunks, not events"),
     ],

@@ -161,3 +161,11 @@ def test_recordings_that_rules_name_are_there_and_show_it(rule: Any) -> None:
 def test_the_known_oddities_of_servers_are_found(place: str, codes: set[str]) -> None:
     found = set(check_answer(answer_at(place)).codes)
     assert codes <= found, found
+
+
+def test_what_a_server_says_in_the_place_of_a_stream_is_one_finding() -> None:
+    body = b'data: {"detail": "Not Found"}\n\n'
+    report = check_answer(Exchange("chat", {"stream": True}, 200, SSE, (Piece(0.1, body),)))
+    assert [str(one) for one in report.at(Level.MUST)] == [
+        'CHT001 MUST the stream: no chunk came; the body is text/event-stream: \'data: {"detail": "Not Found"}\''
+    ]

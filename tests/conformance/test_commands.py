@@ -16,6 +16,7 @@ from .broken import BROKEN, STOPS, TEXT, without
 from .building import call, chunk, message, stream
 
 BAD = without(TEXT, "response.in_progress")
+CALL = stream(call("f", "{}"))
 ODD = stream(call("f", '{"a":'))  # breaks a SHOULD only
 
 
@@ -114,6 +115,25 @@ def test_whatever_is_found_can_be_shown(broken: Any) -> None:
         assert broken.code in result.stdout
 
 
+def test_chunks_that_are_what_a_server_says_in_the_place_of_a_stream_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "body.json").write_text('{"detail": "Not Found"}')
+    (tmp_path / "error.json").write_text('{"error": {"message": "boom"}}')
+    refused = run("lint", "-", "--chunks", str(tmp_path / "body.json"), given=jsonl(TEXT))
+    assert refused.exit_code == 2
+    assert "body.json holds no stream, but what a server says in its place: 'Not Found'" in refused.stderr
+    failed = run("lint", "-", "--chunks", str(tmp_path / "error.json"), given=jsonl(TEXT))
+    assert failed.exit_code == 1
+    assert "the chunks report an error (boom)" in failed.stdout
+
+
+def test_messages_name_events_by_their_types() -> None:
+    shown = run("lint", "-", given=jsonl(without(CALL, "response.function_call_arguments.done"))).stdout
+    assert "CAL001" in shown
+    assert "is done, and no `function_call_arguments.done` came" in shown
+    shown = run("lint", "-", given=jsonl(without(TEXT, "response.content_part.done"))).stdout
+    assert "is done, and no `content_part.done` came for content_index 0" in shown
+
+
 def test_what_a_stream_holds_cannot_write_to_the_terminal() -> None:
     text = jsonl(BAD).replace("msg_0", "\\u001b[31mred[/red]")
     assert "\x1b" not in run("lint", "-", given=text).stdout
@@ -125,6 +145,16 @@ def test_what_a_stream_holds_cannot_write_to_the_terminal() -> None:
         (("lint", "no-such-file"), "", "cannot read no-such-file"),
         (("lint", "-"), "Hello there\n", "neither server-sent events"),
         (("lint", "-"), jsonl([chunk(content="a")]), "holds chunks, not events"),
+        (("lint", "-"), '{"detail": "Not Found"}', "holds no stream, but what a server says in its place: 'Not Found'"),
+        (("lint", "-"), '{\n"error": {"message": "boom"}\n}\n', "in its place: {'message': 'boom'}"),
+        (("lint", "-"), '{"a": 1}', "one JSON object without `type` or `choices`: {'a': 1}"),
+        (("lint", "-"), '{"id": "resp_1", "object": "response"}', "a whole Responses answer, not its events"),
+        (("lint", "-"), "<!DOCTYPE html><html></html>", "begins with '<!DOCTYPE html>"),
+        (
+            ("shrink", "-"),
+            '{"detail": "Not Found"}',
+            "it is no stream, but what a server says in its place: 'Not Found'",
+        ),
         (("lint", "-", "--chunks", "-"), "", "cannot both come from standard input"),
         (("lint", "-", "--profile", "no-such-profile"), jsonl(TEXT), "no-such-profile"),
         (("explain", "ITM01"), "", "ITM001 announced-in-order"),

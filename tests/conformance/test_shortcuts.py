@@ -1,23 +1,28 @@
-"""What the rules take a shorter way for says the same as the longer way: one class instead of a union, a run of deltas,
-a chunk of the commonest form, JSON text that is skimmed.
+"""What the rules take a shorter way for says the same as the longer way: fields alone instead of models, a run of
+deltas, a chunk of the commonest form, JSON text that is skimmed.
 
 The longer way is there for whatever is unusual; here it is taken for everything, and the two are compared.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from enum import Enum
 from random import Random
-from typing import Any
+from typing import Any, Literal, Self
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError, model_validator
 
+from antiphon import convert
 from antiphon_conformance import check
 from antiphon_conformance.attribution import CallSaid, Scan
 from antiphon_conformance.read import listed, mapping, text
-from antiphon_conformance.rules.narrowed import event_fits, event_types, lightened, open_lightened
+from antiphon_conformance.rules.fields_alone import fits
+from antiphon_conformance.rules.lightened import LONG, lightened, open_lightened
+from antiphon_conformance.rules.published import event_fits, event_types, open_response_fits
 from antiphon_conformance.said import Said, listen
 from antiphon_conformance.strategies import (
     BrokenChunks,
@@ -65,12 +70,12 @@ def assert_fits_only_what_validates(events: Events) -> None:
         model = event_types().get(kind)
         if model is not None:
             wrong = errors(model, event, strict=True)
-            assert not (event_fits(kind)(event) and wrong)
+            assert not (event_fits()(event) and wrong)
             assert errors(model, lightened(event), strict=True) == wrong
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_what_fits_one_class_validates_and_no_error_is_lost(name: str) -> None:
+def test_what_fits_validates_and_no_error_is_lost(name: str) -> None:
     for events in mutants(name):
         assert_fits_only_what_validates(events)
 
@@ -85,7 +90,7 @@ def test_what_fits_in_broken_streams_validates(broken: BrokenEvents) -> None:
 def test_all_that_validates_in_a_good_stream_fits(name: str) -> None:
     for event in OURS[name]:
         model = event_types()[event["type"]]
-        assert event_fits(event["type"])(event) == (errors(model, event, strict=True) == [])
+        assert event_fits()(event) == (errors(model, event, strict=True) == [])
     assert lightened(OURS[name][-1])["response"]["output"] == []
 
 
@@ -99,13 +104,152 @@ def test_no_error_of_the_open_schema_is_lost(name: str) -> None:
             if response:
                 bare = open_lightened(response)
                 light += bare is not response
+                assert not (open_response_fits()(response) and errors(resource, response, strict=False))
                 assert errors(resource, bare, strict=False) == errors(resource, response, strict=False)
     assert light > 0 or not OURS[name][-1]["response"]["output"]
 
 
+def long_ones(**changed: Any) -> Iterator[Any]:
+    """Yield the events and responses that hold long lists; `changed` is what one member of each has."""
+    entry: dict[str, Any] = {"token": "a", "logprob": -0.1, "bytes": [97], "top_logprobs": []}
+    logprobs = [entry] * LONG
+    link = {"type": "url_citation", "url": "u", "title": "t", "start_index": 0, "end_index": 1}
+    links: list[dict[str, Any]] = [dict(link) for _ in range(LONG)]
+    for several in (logprobs, links):
+        several[LONG // 2] = {**several[LONG // 2], **changed}
+    part = {"type": "output_text", "text": "a" * LONG, "annotations": links, "logprobs": logprobs}
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "a", **changed}] * LONG}
+    ids = {"sequence_number": 1, "output_index": 0}
+    yield {"type": "response.output_text.done", **ids, "item_id": "msg_1", "content_index": 0, "text": part["text"],
+           "logprobs": logprobs}  # fmt: skip
+    yield {"type": "response.content_part.done", **ids, "item_id": "msg_1", "content_index": 0, "part": part}
+    yield from ({"type": "response.output_item.done", **ids, "item": one} for one in (item, thought))
+    head = next(event for event in OURS["text"] if event["type"] == "response.completed")
+    yield {**head, "response": {**head["response"], "output": [item, thought]}}
+
+
+def test_long_lists_are_asked_member_by_member() -> None:
+    for event in long_ones():
+        assert errors(event_types()[event["type"]], event, strict=True) == []
+        light = lightened(event, deep=True)
+        assert event_fits()(light)
+        assert len(repr(light)) < len(repr(event)) / 4
+
+
+@pytest.mark.parametrize(
+    "changed", [{"type": 5}, {"text": 5}, {"token": 5, "title": 5}, {"bytes": ["a"], "url": None}], ids=repr
+)
+def test_no_fault_in_a_long_list_is_lost(changed: dict[str, Any]) -> None:
+    resource = pytest.importorskip("openresponses_types").ResponseResource
+    wrong = 0
+    for event in long_ones(**changed):
+        model, light = event_types()[event["type"]], lightened(event, deep=True)
+        assert bool(errors(model, light, strict=True)) == bool(errors(model, event, strict=True))
+        wrong += bool(errors(model, event, strict=True))
+        response = mapping(event.get("response"))
+        if response:
+            light = open_lightened(response, deep=True)
+            assert bool(errors(resource, light, strict=False)) == bool(errors(resource, response, strict=False))
+    assert wrong > 0
+
+
+def test_a_long_text_with_logprobs_is_judged_as_a_short_one() -> None:
+    entry = {"token": "a", "logprob": -0.1, "bytes": [97], "top_logprobs": []}
+    said = {"index": 0, "delta": {"content": "a"}, "logprobs": {"content": [entry]}}
+    chunks = [{"choices": [said]}] * (2 * LONG)
+    events = list(convert([*chunks, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}], events="dict"))
+    assert check(events).findings == ()
+    done = next(event for event in events if event["type"] == "response.output_text.done")
+    broken = [*done["logprobs"][:-1], {**done["logprobs"][-1], "token": 5}]
+    found = check([{**event, "logprobs": broken} if event is done else event for event in events])
+    assert [(one.code, one.index) for one in found.findings if one.code == "SCH001"] == [("SCH001", events.index(done))]
+
+
 def test_nothing_of_an_unknown_type_fits() -> None:
-    assert not event_fits("response.sung")({"type": "response.sung"})
-    assert not event_fits("")({})
+    assert not event_fits()({"type": "response.sung"})
+    assert not event_fits()({})
+    assert not event_fits()(None)
+
+
+class Sung(BaseModel):
+    type: Literal["sung"]
+    words: str
+
+
+class Hummed(BaseModel):
+    type: Literal["hummed"] = "hummed"
+
+
+class Closed(BaseModel, extra="forbid"):
+    type: Literal["closed"]
+
+
+class Checked(BaseModel):
+    type: Literal["checked"]
+    count: int
+
+    @model_validator(mode="after")
+    def some(self) -> Self:
+        if self.count < 1:
+            raise ValueError("none")
+        return self
+
+
+class Clef(Enum):
+    G = "g"
+
+
+class Noted(BaseModel):
+    type: Clef
+
+
+class Round(BaseModel):
+    type: Literal["round"]
+    metadata: Round | Sung | None = None
+
+
+class Untyped(BaseModel):
+    words: str
+
+
+class Told(BaseModel):
+    metadata: Checked
+
+
+# annotation -> the values that fit and those that do not: never more than validate
+FITTING: dict[str, tuple[Any, list[Any], list[Any]]] = {
+    "fields": (Untyped, [{"words": "la"}, {"words": "la", "more": 1}], [{"words": 1}, {}, None, "la"]),
+    "an instance is no dict": (Untyped, [], [Untyped(words="la")]),
+    "types apart": (
+        Sung | Hummed,
+        [{"type": "sung", "words": "la"}, {"type": "hummed"}],
+        [{"type": "sung"}, {"type": "hissed"}, {"type": ["sung"]}, {}],
+    ),
+    "one has no type": (Sung | Untyped, [{"type": "sung", "words": "la"}, {"words": "la"}], [{"type": "sung"}]),
+    "no more than that": (Closed, [{"type": "closed"}], [{"type": "closed", "more": 1}]),
+    "code of its own": (Checked, [{"type": "checked", "count": 1}], [{"type": "checked", "count": 0}]),
+    "code below": (
+        Told,
+        [{"metadata": {"type": "checked", "count": 1}}],
+        [{"metadata": {"type": "checked", "count": 0}}],
+    ),
+    "types by enum": (Sung | Noted, [{"type": "g"}, {"type": "sung", "words": "la"}], [{"type": "h"}]),
+    "in itself": (
+        list[Round],
+        [[{"type": "round", "metadata": {"type": "round", "metadata": {"type": "sung", "words": "la"}}}], []],
+        [[{"type": "round", "metadata": {"type": "sung"}}], [{"type": "ring"}]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITTING)
+def test_fields_alone_let_through_what_validates(name: str) -> None:
+    annotation, good, bad = FITTING[name]
+    strict = name != "types by enum"  # strictly, an enum has members alone, and JSON has none
+    asked, whole = fits(annotation, strict=strict), TypeAdapter[Any](annotation).validator
+    assert [asked(value) for value in (*good, *bad)] == [*(True for _ in good), *(False for _ in bad)]
+    assert all(whole.isinstance_python(value, strict=strict) for value in good)
 
 
 # Runs of deltas

@@ -17,7 +17,16 @@ def explain(
     rule: Annotated[str, typer.Argument(metavar="RULE", help="Its code or name, such as ITM001.", show_default=False)],
     examples: Annotated[bool, typer.Option(help="Show a good stream and one that breaks the rule.")] = True,
 ) -> None:
-    """Explain a rule: its text, how strong it is, what it rests on, who breaks, a good and a broken stream."""
+    """Explain a rule: its text, how strong it is, what it rests on, who breaks, a good and a broken stream.
+
+    Exits 0, 2 if no rule is called so.
+
+    Examples:
+
+    antiphon explain STR001
+
+    antiphon explain created-then-in-progress --no-examples
+    """
     from antiphon_conformance import find
     from antiphon_conformance.commands.showing import shown_example
 

@@ -42,14 +42,20 @@ def lint(
     Exits 0 if it is clean, 1 if a rule is broken, 2 on bad use, 3 if there was nothing to look at.
     """
     from antiphon_conformance import Level, check
-    from antiphon_conformance.commands.reading import read
+    from antiphon_conformance.commands.reading import no_stream, read
+    from antiphon_conformance.read import mapping
 
     if file == chunks == "-":
         raise BadInput("events and chunks cannot both come from standard input")
-    events = read(file).values
+    reading = read(file)
+    events, other = reading.values, no_stream(reading)
+    if other:
+        raise BadInput(f"{file} holds {other}")
     if any(isinstance(event, dict) and "choices" in event for event in events[:1]):
         raise BadInput(f"{file} holds chunks, not events: make events of them with `antiphon convert` first")
     given = read(chunks) if chunks is not None else None
+    if given is not None and "error" not in mapping(next(iter(given.values), None)) and (other := no_stream(given)):
+        raise BadInput(f"{chunks} holds {other}")
     report = check(
         events,
         chunks=given.values if given is not None else None,

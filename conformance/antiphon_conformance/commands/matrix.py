@@ -22,7 +22,7 @@ AS_MEASURED, NEWS, NOTHING_RAN = 0, 1, 3
 def matrix(
     peers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PEER]...", help="Converters; else all that are installed.", show_default=False),
+        typer.Argument(metavar="PEER", help="Converters; else all that are installed.", show_default=False),
     ] = None,
     list_peers: Annotated[
         bool, typer.Option("--list", help="List the converters, and whether they are installed.")

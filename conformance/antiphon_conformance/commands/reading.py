@@ -10,6 +10,7 @@ from typing import Any
 
 from antiphon.errors import BadInput
 from antiphon.stream.sse import SSEDecoder, SSEMessage, open_format
+from antiphon_conformance.read import mapping, quoted
 
 DONE = b"[DONE]"
 MOST_BYTES = 512 * 1024 * 1024  # of an input: /dev/zero has no end
@@ -17,10 +18,12 @@ MOST_BYTES = 512 * 1024 * 1024  # of an input: /dev/zero has no end
 
 @dataclass(slots=True)
 class Reading:
-    """What was in the input: the values in order, a payload that is no JSON as its text; and whether `[DONE]` came."""
+    """What was in the input: the values in order, a payload that is no JSON as its text; whether `[DONE]` came; and
+    whether the values are server-sent events."""
 
     values: list[Any] = field(default_factory=list[Any])
     done: bool = False
+    framed: bool = False
 
     def take(self, payload: bytes) -> None:
         """Take one payload."""
@@ -37,7 +40,7 @@ def read(file: str) -> Reading:
     """Return what is in `file`; - is standard input. Raises BadInput where it cannot be read, or is none of the three
     formats."""
     format, pieces = open_format((read_bytes(file),))
-    reading = Reading()
+    reading = Reading(framed=format == "sse")
     if format == "json":
         reading.values = _document(file, b"".join(pieces))
         return reading
@@ -46,6 +49,20 @@ def read(file: str) -> Reading:
     for message in [*messages, *decoder.finish()]:
         reading.take(message.data if isinstance(message, SSEMessage) else message)
     return reading
+
+
+def no_stream(reading: Reading) -> str:
+    """Return what an input is, as a message says it, where it is one JSON object that is neither event nor chunk; ""
+    where it may be a stream. Servers give such bodies in the place of one."""
+    held = mapping(reading.values[0]) if len(reading.values) == 1 and not reading.framed else {}
+    if not held or "choices" in held or isinstance(held.get("type"), str):
+        return ""
+    if held.get("object") == "response":
+        return "a whole Responses answer, not its events: `antiphon.unfold` makes events of it"
+    said = next((held[key] for key in ("error", "detail", "message") if held.get(key)), None)
+    if said is not None:
+        return f"no stream, but what a server says in its place: {quoted(said, 200)}"
+    return f"no stream, but one JSON object without `type` or `choices`: {quoted(held, 200)}"
 
 
 def read_bytes(file: str) -> bytes:

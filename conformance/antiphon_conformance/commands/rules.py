@@ -21,7 +21,7 @@ def rules(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[WORD]...", help="An area (ITM), a code, or words that are in the rule.", show_default=False
+            metavar="WORD", help="An area (ITM), a code, or words that are in the rule.", show_default=False
         ),
     ] = None,
     level: Annotated[

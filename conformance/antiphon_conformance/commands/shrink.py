@@ -16,6 +16,7 @@ import typer
 from antiphon.errors import BadInput
 
 if TYPE_CHECKING:
+    from antiphon_conformance.commands.reading import Reading
     from antiphon_conformance.judged import Judge, Kind, Same
     from antiphon_conformance.shrink import Progress, Shrunk, Size
 
@@ -73,7 +74,7 @@ def shrink(
     reading = read(file)
     target = _target(file, output)
     with ExitStack() as stack:
-        subject = _subject(file, reading.values, rule, adapter, profile, reading.done, stack)
+        subject = _subject(file, reading, rule, adapter, profile, stack)
         same = _same(subject, reading.values, rule)
         if same is None:
             raise typer.Exit(_nothing(subject, reading.values, rule, as_json))
@@ -104,19 +105,21 @@ def _target(file: str, output: str | None) -> str:
 
 def _subject(
     file: str,
-    values: Sequence[Any],
+    reading: Reading,
     rule: str | None,
     adapter: str | None,
     profile: str | None,
-    done: bool,
     stack: ExitStack,
 ) -> _Subject:
     """Return what is to be shrunk. Raises BadInput for a file that holds neither chunks nor events."""
     from antiphon_conformance import judged
+    from antiphon_conformance.commands.reading import no_stream
 
+    values, done = reading.values, reading.done
     kind = judged.kind_of(values)
     if kind is None:
-        raise BadInput(f"{file} holds neither chunks (with `choices`) nor events (with `type`)")
+        other = f": it is {said}" if (said := no_stream(reading)) else ""
+        raise BadInput(f"{file} holds neither chunks (with `choices`) nor events (with `type`){other}")
     if kind == "events" and (adapter or profile):
         raise BadInput(f"{file} holds events; --adapter and --profile are for chunks")
     if kind == "events":

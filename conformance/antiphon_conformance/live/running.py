@@ -22,7 +22,8 @@ from .fitting import Fit, fit
 from .judging import judge, judge_alone
 from .notes import notes_of
 from .options import LiveOptions, Progress, Step
-from .probes import FACTS, PROBES, Probe, Shape, chosen, probes_hash
+from .probe import Probe, Shape
+from .probes import FACTS, PROBES, chosen, probes_hash
 from .spending import Spending
 from .taking import Asked, Taken, take
 
@@ -205,7 +206,9 @@ class _Runner:
             async with asyncio.timeout(self.spending.seconds_left):
                 taken = await take(probe, self.server, asked)
         except TimeoutError:
-            return Taken(probe, left_out=f"the budget of {self.options.budget.seconds:g} s is used up")
+            return Taken(
+                probe, left_out=f"the budget of {self.options.budget.seconds:g} s ran out before it was answered"
+            )
         self.spending.settle(probe, taken.exchanges)
         return taken
 

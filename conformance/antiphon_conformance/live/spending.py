@@ -11,7 +11,7 @@ from antiphon_conformance.exchange import Exchange
 from antiphon_conformance.read import mapping, number
 
 from .options import Budget
-from .probes import Probe
+from .probe import Probe
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from antiphon_conformance.read import Json, listed, mapping, mappings, text
 
 from .answers import events_of
 from .asking import Server
-from .probes import LIMIT, OVERLONG, Probe, Shape
+from .probe import LIMIT, OVERLONG, Probe, Shape
 
 LEAVERS = 3  # clients that leave before one stays: a server with few slots has none left by then
 LEAVE_AFTER = 3  # pieces

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Literal
 
-from antiphon_conformance.events import CALLS, FAMILIES
+from antiphon_conformance.events import FAMILIES
 from antiphon_conformance.evidence import CALL, CUSTOM, CUT_CALL, NO_ARGUMENTS, PARALLEL, REASONING_CALL, sdk, types
 from antiphon_conformance.read import mapping, quoted, text
 from antiphon_conformance.rule import Client, Found, Level, as_found, folded, rule
-from antiphon_conformance.trace import Trace
+from antiphon_conformance.trace import JsonKind, Trace
 from antiphon_conformance.walk import Item, Part
 
-
-def calls_of(trace: Trace) -> Iterator[tuple[Item, Part | None]]:
-    """Yield the calls, each with its arguments or input, None where no event is about them."""
-    for item in trace.items:
-        if item.type in CALLS:
-            own = (part for part in item.parts.values() if part.family and FAMILIES[part.family].table == "bare")
-            yield item, next(own, None)
+_DECODER = json.JSONDecoder()
 
 
 @rule(
@@ -36,7 +29,7 @@ def arguments_done_is_the_deltas(trace: Trace) -> Iterator[Found]:
     for breaches in trace.illegal("CAL001"):
         told.update(breach.about for breach in breaches)
         yield from as_found(breaches)
-    for item, part in calls_of(trace):
+    for item, part in trace.calls:
         if part is not None and part.whole and part.done_text is not None and item.first_at not in told:
             yield from _unlike(item, part)
 
@@ -60,9 +53,9 @@ def _unlike(item: Item, part: Part) -> Iterator[Found]:
 )
 def name_and_call_id_known_at_added(trace: Trace) -> Iterator[Found]:
     """An added call has a `name` and a `call_id`, neither of them empty."""
-    for item, _ in calls_of(trace):
-        missing = [key for key in ("name", "call_id") if not text(mapping(item.added).get(key))]
-        if item.added is not None and missing:
+    for item, _ in trace.calls:
+        missing = [key for key in ("name", "call_id") if item.added is not None and not text(item.added.get(key))]
+        if missing:
             yield Found(item.added_at, f"{item.label()} is added without {' and '.join(missing)}")
 
 
@@ -75,10 +68,11 @@ def name_and_call_id_known_at_added(trace: Trace) -> Iterator[Found]:
 )
 def calls_stay_apart(trace: Trace) -> Iterator[Found]:
     """A fragment of arguments names one call by index and id, and no call holds the arguments of two."""
-    for item, part in calls_of(trace):
-        yield from folded(Found(at, message) for at, code, message in item.misfits if code == "CAL003")
+    for item, part in trace.calls:
+        if item.misfits:
+            yield from folded(Found(at, message) for at, code, message in item.misfits if code == "CAL003")
         arguments = text(item.said.get("arguments")) or (part.joined if part is not None else "")
-        if item.type == "function_call" and _json(arguments) == "several" and not _sent_so(trace, arguments):
+        if item.type == "function_call" and _json(trace, arguments) == "several" and not _sent_so(trace, arguments):
             yield Found(
                 item.done_at or item.first_at, f"{item.label()} holds more than one JSON text: {quoted(arguments)}"
             )
@@ -100,10 +94,10 @@ def _sent_so(trace: Trace, arguments: str) -> bool:
 )
 def arguments_parse(trace: Trace) -> Iterator[Found]:
     """The arguments of a completed function call are JSON."""
-    for item, _ in calls_of(trace):
+    for item, _ in trace.calls:
         done = mapping(item.done)
         arguments = text(done.get("arguments"))
-        if done.get("status") == "completed" and arguments and _json(arguments) == "none":
+        if done.get("status") == "completed" and arguments and _json(trace, arguments) == "none":
             yield Found(item.done_at, f"the arguments of {item.label()} are no JSON: {quoted(arguments)}")
 
 
@@ -116,7 +110,7 @@ def arguments_parse(trace: Trace) -> Iterator[Found]:
 )
 def no_arguments_is_an_empty_object(trace: Trace) -> Iterator[Found]:
     """A completed function call without arguments has the arguments `{}`."""
-    for item, _ in calls_of(trace):
+    for item, _ in trace.calls:
         done = mapping(item.done)
         if done.get("status") == "completed" and done.get("arguments") == "":
             yield Found(item.done_at, f"{item.label()} is completed with empty arguments")
@@ -131,20 +125,26 @@ def no_arguments_is_an_empty_object(trace: Trace) -> Iterator[Found]:
 )
 def arguments_in_items_of_their_kind(trace: Trace) -> Iterator[Found]:
     """`function_call_arguments.*` is about a `function_call`, `custom_tool_call_input.*` about a `custom_tool_call`."""
-    for item in trace.items:
-        for part in item.parts.values():
-            family = FAMILIES.get(part.family)
-            if family is not None and family.table == "bare" and item.type and item.type not in family.items:
-                yield Found(part.first_at, f"{part.family} is about {item.label()}")
+    for item, part in trace.parts:
+        family = FAMILIES.get(part.family)
+        if family is not None and family.table == "bare" and item.type and item.type not in family.items:
+            yield Found(part.first_at, f"{part.family} is about {item.label()}")
 
 
-def _json(arguments: str) -> Literal["one", "several", "none"]:
+def _json(trace: Trace, arguments: str) -> JsonKind:
+    """Return what `_read` does; no text of a stream is read twice."""
+    known = trace.json_kinds.get(arguments)
+    if known is None:
+        known = trace.json_kinds[arguments] = _read(arguments)
+    return known
+
+
+def _read(arguments: str) -> JsonKind:
     """Return whether a text is one JSON value, several one after the other, or not JSON."""
-    if not arguments.strip():
-        return "none"
+    bare = arguments.strip()
     try:
-        _, end = json.JSONDecoder().raw_decode(arguments.lstrip())
+        _, end = _DECODER.raw_decode(bare)
     except (ValueError, RecursionError):
         return "none"
-    rest = arguments.lstrip()[end:].strip()
+    rest = bare[end:].lstrip()
     return "one" if not rest else "several" if rest[0] in '{["' else "none"

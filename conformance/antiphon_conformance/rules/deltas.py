@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from antiphon_conformance.events import FAMILIES
 from antiphon_conformance.evidence import HOSTED_CODE, LOGPROBS, MIXTURE, REFUSAL, SUMMARIES, TEXT, types
 from antiphon_conformance.read import Json, listed, quoted
-from antiphon_conformance.rule import Found, Level, folded, rule
+from antiphon_conformance.rule import Found, Level, folded, folded_by_item, rule
 from antiphon_conformance.trace import Trace
 from antiphon_conformance.walk import Item, Part
 
-from .parts import came, in_item, parts_of, text_of
+from .parts import LISTS, came, in_item, text_of
 
 
 @rule("DLT001", "deltas-add-up", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, SUMMARIES, HOSTED_CODE))
 def deltas_add_up(trace: Trace) -> Iterator[Found]:
     """The deltas of a text, joined, are the text of its `.done`: also where the text came whole, there is a delta."""
-    for item, part in trace.parts():
+    for item, part in trace.parts:
         if part.family and FAMILIES[part.family].table != "bare" and not adds_up(part):
             length, whole = len(part.joined), len(part.done_text or "")
             at = part.text_done_at
@@ -33,7 +33,8 @@ def adds_up(part: Part) -> bool:
 @rule("DLT002", "no-empty-delta", Level.MUST, since="1.0", sources=(TEXT, MIXTURE, REFUSAL))
 def no_empty_delta(trace: Trace) -> Iterator[Found]:
     """No delta is the empty string."""
-    empty = [at for at, event in enumerate(trace.events) if event.get("delta") == "" and trace.types[at]]
+    deltas = [event.get("delta") for event in trace.events]
+    empty = [at for at, delta in enumerate(deltas) if delta == "" and trace.types[at]] if "" in deltas else []
     yield from folded(Found(at, f"`{trace.types[at]}` has an empty delta") for at in empty)
 
 
@@ -41,22 +42,24 @@ def no_empty_delta(trace: Trace) -> Iterator[Found]:
 def one_text_everywhere(trace: Trace) -> Iterator[Found]:
     """The part in `part.done`, and in the done item, has the text of its `.done` event; and the done item has no part
     that did not come as events."""
+    unlike = [(item, found) for item, part in trace.numbered_parts if (found := _unlike(item, part))]
+    yield from folded_by_item(unlike)
+    told = {id(item) for item, _ in unlike}
     for item in trace.items:
-        found = [one for part in item.parts.values() if part.has_parts for one in _unlike(item, part)]
-        yield from folded(found or _uncalled(item))
+        if item.done is not None and id(item) not in told:
+            yield from _uncalled(item, item.done)
 
 
-def _unlike(item: Item, part: Part) -> Iterator[Found]:
-    """Yield where a done part or item has another text than came, at most once."""
+def _unlike(item: Item, part: Part) -> Found | None:
+    """Return where a done part or item has another text than came."""
     if not part.whole:
-        return
-    told = _told(part)
+        return None
     for at, holder in ((part.done_at, part.done), (item.done_at, in_item(item.done, part))):
         held = text_of(holder)
-        if held is not None and held not in told:
+        if held is not None and held != part.joined and held != part.done_text:
             where = f"{part.key[0]} {part.key[1]} of {item.label()}"
-            yield Found(at, f"{where} has the text {quoted(held)}, which is not what came")
-            return
+            return Found(at, f"{where} has the text {quoted(held)}, which is not what came")
+    return None
 
 
 def _told(part: Part) -> tuple[str, ...]:
@@ -76,17 +79,22 @@ def same_texts(item: Item, held: Json) -> bool:
     return True
 
 
-def _uncalled(item: Item) -> Iterator[Found]:
-    """Yield where the done item has more or fewer parts than came, once."""
-    if item.done is None or item.added is None or item.type not in ("message", "reasoning"):
+def _uncalled(item: Item, done: Json) -> Iterator[Found]:
+    """Yield where the done item has more or fewer parts than came, once; a part that was not added is another
+    rule's."""
+    if item.added is None or item.type not in ("message", "reasoning"):
         return
-    for field, space in (("content", "content_index"), ("summary", "summary_index")):
-        here = item.in_space(space)
-        streamed = [part for part in here if part.added is not None or part.done is not None]
-        lost = len(streamed) < len(here) or any(part.added is None for part in here)
-        held = len(listed(item.done.get(field)))
-        if held != len(streamed) and not lost:
-            yield Found(item.done_at, f"{item.label()} is done with {held} parts in {field}, and {len(streamed)} came")
+    several: list[Found] = []
+    for space, field in LISTS.items():
+        held = len(listed(done.get(field)))
+        if not held and not item.parts:
+            continue
+        came = item.in_space(space)
+        if held != len(came) and all(part.added is not None for part in came):
+            several.append(
+                Found(item.done_at, f"{item.label()} is done with {held} parts in {field}, and {len(came)} came")
+            )
+    yield from folded(several)
 
 
 @rule(
@@ -98,15 +106,16 @@ def _uncalled(item: Item) -> Iterator[Found]:
 )
 def logprobs_are_joined(trace: Trace) -> Iterator[Found]:
     """The logprobs of the deltas, joined, are those of `output_text.done`, and of the part in the done item."""
-    for item, part in parts_of(trace):
-        if part.family == "output_text" and part.whole and part.text_done is not None and adds_up(part):
-            yield from _other_logprobs(item, part)
+    for item, part in trace.numbered_parts:
+        if part.family == "output_text" and part.whole and part.text_done is not None:
+            yield from _other_logprobs(item, part, part.text_done)
 
 
-def _other_logprobs(item: Item, part: Part) -> Iterator[Found]:
-    for at, holder in ((part.text_done_at, part.text_done), (item.done_at, in_item(item.done, part))):
+def _other_logprobs(item: Item, part: Part, text_done: Json) -> Iterator[Found]:
+    due = listed(part.logprobs)
+    for at, holder in ((part.text_done_at, text_done), (item.done_at, in_item(item.done, part))):
         held = None if holder is None else listed(holder.get("logprobs"))
-        if held is not None and held != list(part.logprobs):
+        if held is not None and held != due and adds_up(part):
             counts = f"{len(held)} logprobs, which are not the {len(part.logprobs)} of the deltas"
             yield Found(at, f"{item.label()} has {counts}")
             return

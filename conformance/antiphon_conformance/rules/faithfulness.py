@@ -16,12 +16,7 @@ from antiphon_conformance.same import Difference, Stretch, arguments, difference
 from antiphon_conformance.trace import Trace
 from antiphon_conformance.walk import Item
 
-# kind of what chunks say -> the texts of items that must have it
-_KINDS: dict[Kind, tuple[str, ...]] = {
-    "text": ("output_text",),
-    "refusal": ("refusal",),
-    "reasoning": ("reasoning_text", "reasoning_summary_text"),
-}
+_TEXTS: tuple[Kind, ...] = ("text", "refusal", "reasoning")
 # kind of what chunks say -> the type of item it is in, for counting items
 _RUNS: dict[Kind, str] = {
     "text": "message",
@@ -56,7 +51,8 @@ def all_arguments(trace: Trace) -> Iterator[Found]:
         yield Found(trace.end, f"{len(made)} calls are items, the chunks have {len(due)}: {names}")
     elif len(made) == len(due) and not trace.said.unclear:
         for call, item in zip(due, made, strict=True):
-            yield from _other_call(call, item)
+            if (found := _other_call(call, item)) is not None:
+                yield found
 
 
 @rule("FTH003", "all-reasoning", Level.MUST, since="1.0", sources=(CHAT_REASONING, MIXTURE), needs=(Need.CHUNKS,))
@@ -79,7 +75,7 @@ def nothing_invented(trace: Trace) -> Iterator[Found]:
     """No text, refusal, reasoning or call is in the items that is not in the chunks."""
     if trace.said is None or trace.said.quirks:
         return
-    for kind in _KINDS:
+    for kind in _TEXTS:
         yield from _invented(trace, kind)
     due, made = _due_calls(trace.said), _calls(trace)
     if len(made) > len(due) and not trace.said.unclear:
@@ -94,7 +90,7 @@ def the_cut_does_not_matter(trace: Trace) -> Iterator[Found]:
     if trace.said is None or trace.said.quirks or trace.said.unclear:
         return
     runs = trace.said.runs(_RUNS)
-    sealed = len({piece.at for piece in trace.said.of("sealed")})
+    sealed = len({at for at, _, _, _ in trace.said.of("sealed")})
     for kind, allowed in (("message", runs.count("message")), ("reasoning", runs.count("reasoning") + sealed)):
         made = [item for item in trace.items if item.type == kind]
         if len(made) > allowed > 0:
@@ -106,23 +102,17 @@ def the_cut_does_not_matter(trace: Trace) -> Iterator[Found]:
 # Texts
 
 
-def _got(trace: Trace, kind: Kind) -> str:
-    return "".join(told for family, told in trace.texts if family in _KINDS[kind])
-
-
 def _due(said: Said, kind: Kind) -> list[Stretch]:
     """Return the text that is due. White space alone is free where no neighbour is of its kind."""
-    if not any(piece.kind == kind for piece in said.pieces):
-        return []
-    seen = [piece for piece in said.pieces if piece.visible or piece.kind == kind]
-    sealed = {piece.at for piece in said.of("sealed")}
+    seen = [piece for piece in said.pieces if piece[3] or piece[1] == kind]
+    sealed = {at for at, _, _, _ in said.of("sealed")}
     made: list[Stretch] = []
-    nearest: list[Kind | None] = [piece.kind if piece.visible else None for piece in seen]
+    nearest: list[Kind | None] = [one if visible else None for _, one, _, visible in seen]
     after = _filled(nearest[::-1])[::-1]
-    for piece, left, right in zip(seen, _filled(nearest), after, strict=True):
-        if piece.kind == kind:
-            alone = kind not in (left, right) or (piece.at in sealed)
-            made.append(Stretch(piece.text, not piece.visible and alone))
+    for (at, one, told, visible), left, right in zip(seen, _filled(nearest), after, strict=True):
+        if one == kind:
+            alone = kind not in (left, right) or at in sealed
+            made.append(Stretch(told, not visible and alone))
     return made
 
 
@@ -138,7 +128,7 @@ def _parted(trace: Trace, kind: Kind) -> Difference | None:
     """Return where what came parts from what is due, None where it does not."""
     if trace.said is None:
         return None
-    got, said = _got(trace, kind), trace.said.joined(kind)
+    got, said = trace.texts[kind], trace.said.joined(kind)
     if got == said or fits(got, _due(trace.said, kind)):
         return None
     return difference(got, said)
@@ -172,8 +162,8 @@ def _invented(trace: Trace, kind: Kind) -> Iterator[Found]:
 def _jointly(trace: Trace, said: Said) -> Iterator[Found]:
     """Yield where text and reasoning together are not those of the chunks, but for tags and white space: what is
     which, the profile's quirks decide."""
-    got = "".join(_got(trace, kind) for kind in _KINDS)
-    due = [piece.text for piece in said.of("text", "reasoning", "refusal")]
+    got = "".join(trace.texts[kind] for kind in _TEXTS)
+    due = [told for _, _, told, _ in said.of("text", "reasoning", "refusal")]
     bare = sorted(_TAGS.sub("", got))
     cumulative = any(later.startswith(earlier) and earlier for earlier, later in pairwise(due))
     if bare != sorted(_TAGS.sub("", "".join(due))) and not cumulative:
@@ -193,12 +183,14 @@ def _calls(trace: Trace) -> list[Item]:
     return [item for item in trace.items if item.type in CALLS]
 
 
-def _other_call(call: CallSaid, item: Item) -> Iterator[Found]:
-    """Yield where an item is not the call that the chunks have in its place, at most once."""
-    at, name, call_id = item.done_at or item.first_at, text(item.said.get("name")), text(item.said.get("call_id"))
+def _other_call(call: CallSaid, item: Item) -> Found | None:
+    """Return where an item is not the call that the chunks have in its place."""
+    at, said, due = item.done_at or item.first_at, item.said, call.arguments.strip()
+    name, call_id, held = text(said.get("name")), text(said.get("call_id")), arguments(item).strip()
     if name != call.name:
-        yield Found(at, f"{item.label()} is called {quoted(name)}, in the chunks {quoted(call.name)}")
-    elif call.call_id and call_id != call.call_id:
-        yield Found(at, f"{item.label()} has call_id {quoted(call_id)}, in the chunks {quoted(call.call_id)}")
-    elif arguments(item).strip() not in (call.arguments.strip(), call.arguments.strip() or "{}"):
-        yield Found(at, f"{item.label()} has {quoted(arguments(item))}, in the chunks {quoted(call.arguments)}")
+        return Found(at, f"{item.label()} is called {quoted(name)}, in the chunks {quoted(call.name)}")
+    if call.call_id not in ("", call_id):
+        return Found(at, f"{item.label()} has call_id {quoted(call_id)}, in the chunks {quoted(call.call_id)}")
+    if held != due and (due or held != "{}"):
+        return Found(at, f"{item.label()} has {quoted(arguments(item))}, in the chunks {quoted(call.arguments)}")
+    return None

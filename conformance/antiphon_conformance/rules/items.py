@@ -24,6 +24,9 @@ from antiphon_conformance.rule import Found, Level, as_found, folded, rule
 from antiphon_conformance.trace import Trace
 from antiphon_conformance.walk import Item
 
+# What an item may have when it is done, and not when it is added.
+FILLED = ("content", "summary", "arguments", "input")
+
 
 @rule(
     "ITM001",
@@ -94,7 +97,8 @@ def nothing_outside_an_items_life(trace: Trace) -> Iterator[Found]:
     for breaches in trace.illegal("ITM004"):
         yield from as_found(breaches)
     for item in trace.items:
-        yield from folded(Found(at, message) for at, code, message in item.misfits if code == "ITM004")
+        if item.misfits:
+            yield from folded(Found(at, message) for at, code, message in item.misfits if code == "ITM004")
 
 
 @rule(
@@ -108,14 +112,18 @@ def nothing_outside_an_items_life(trace: Trace) -> Iterator[Found]:
 def same_item_in_added_and_done(trace: Trace) -> Iterator[Found]:
     """`type`, `id`, `call_id`, `name` and `output_index` are the same in an item's `added` and its `done`."""
     for item in trace.items:
-        if not any(code == "ITM004" for _, code, _ in item.misfits):
+        if item.misfits and not any(code == "ITM004" for _, code, _ in item.misfits):
             yield from folded(Found(at, message) for at, code, message in item.misfits if code == "ITM005")
-        if item.added is None or item.done is None:
-            continue
-        for key in ("type", "id", "call_id", "name"):
-            was, now = item.added.get(key), item.done.get(key)
-            if was != now and (was is not None or key == "id"):
-                yield Found(item.done_at, f"{key} of {item.label()} was {quoted(was)} when added and is {quoted(now)}")
+        if item.added is not None and item.done is not None:
+            yield from _turned(item, item.added, item.done)
+
+
+def _turned(item: Item, added: Json, done: Json) -> Iterator[Found]:
+    """Yield what is another when done than when added."""
+    for key in ("type", "id", "call_id", "name"):
+        was, now = added.get(key), done.get(key)
+        if was != now and (was is not None or key == "id"):
+            yield Found(item.done_at, f"{key} of {item.label()} was {quoted(was)} when added and is {quoted(now)}")
 
 
 @rule(
@@ -186,11 +194,10 @@ def _interrupts(kind: str) -> bool:
 def added_empty(trace: Trace) -> Iterator[Found]:
     """An added message, reasoning item or call is empty: `content: []`, `summary: []`, `arguments: ""`, `input: ""`."""
     for item in trace.items:
-        added = mapping(item.added)
-        if added.get("type") in OWN_ITEMS:
-            full = [key for key in ("content", "summary", "arguments", "input") if added.get(key)]
-            if full:
-                yield Found(item.added_at, f"{item.label()} is added with {', '.join(full)}")
+        added = item.added
+        if added and any(map(added.get, FILLED)) and added.get("type") in OWN_ITEMS:
+            full = ", ".join(key for key in FILLED if added.get(key))
+            yield Found(item.added_at, f"{item.label()} is added with {full}")
 
 
 @rule("ITM010", "status-of-items", Level.MUST, since="1.0", sources=(TEXT, CALL, MIXTURE))
@@ -199,14 +206,15 @@ def status_of_items(trace: Trace) -> Iterator[Found]:
     for item in trace.items:
         if item.type not in OWN_ITEMS or item.type == "reasoning":
             continue
-        for at, told, allowed in (
-            (item.added_at, item.added, ("in_progress",)),
-            (item.done_at, item.done, ("completed", "incomplete")),
-        ):
-            status = mapping(told).get("status")
-            if told is not None and status not in allowed:
-                softer = Level.SHOULD if _excused(item.type, told) else None
-                yield Found(at, f"{item.label()} has status {quoted(status)} here, not {' or '.join(allowed)}", softer)
+        if item.added is not None and item.added.get("status") != "in_progress":
+            yield _other_status(item, item.added_at, item.added, "in_progress")
+        if item.done is not None and item.done.get("status") not in ("completed", "incomplete"):
+            yield _other_status(item, item.done_at, item.done, "completed or incomplete")
+
+
+def _other_status(item: Item, at: int | None, told: Json, allowed: str) -> Found:
+    softer = Level.SHOULD if _excused(item.type, told) else None
+    return Found(at, f"{item.label()} has status {quoted(told.get('status'))} here, not {allowed}", softer)
 
 
 def _excused(kind: str, told: Json) -> bool:

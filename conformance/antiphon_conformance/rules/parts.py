@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import cast
 
@@ -18,17 +18,15 @@ from antiphon_conformance.evidence import (
     types,
 )
 from antiphon_conformance.read import Json, listed, mapping, quoted, text
-from antiphon_conformance.rule import Found, Level, as_found, folded, rule
+from antiphon_conformance.rule import Found, Level, as_found, folded, folded_by_item, rule
 from antiphon_conformance.trace import Trace
 from antiphon_conformance.walk import Item, Part
 
-SPACES = ("content_index", "summary_index")
+# what numbers a part -> the list of its item that holds it
+LISTS = {"content_index": "content", "summary_index": "summary"}
+# What a part may have when it is done, and not when it is added.
+FILLED = ("text", "refusal", "annotations", "logprobs")
 REASONING_FAMILIES = ("reasoning_text", "reasoning_summary_text")
-
-
-def parts_of(trace: Trace) -> Iterator[tuple[Item, Part]]:
-    """Yield the parts that are numbered, with their items; not texts of calls and hosted tools."""
-    return ((item, part) for item, part in trace.parts() if part.has_parts)
 
 
 @rule(
@@ -56,8 +54,8 @@ def part_added_text_done_part_done(trace: Trace) -> Iterator[Found]:
 )
 def parts_count_from_0(trace: Trace) -> Iterator[Found]:
     """`content_index` and `summary_index` count from 0 in each item, without a gap."""
-    for item in trace.items:
-        for space in SPACES:
+    for item in _several(trace):
+        for space in LISTS:
             known = [part for part in item.in_space(space) if part.whole and (part.added is not None or part.done)]
             yield from folded(
                 Found(part.first_at, f"part {n} of {item.label()} has {space} {part.key[1]}")
@@ -66,10 +64,15 @@ def parts_count_from_0(trace: Trace) -> Iterator[Found]:
             )
 
 
+def _several(trace: Trace) -> Sequence[Item]:
+    """Return the items that have more than one part, or a part with another number than 0."""
+    return list({id(item): item for item, part in trace.numbered_parts if part.key[1] or len(item.parts) > 1}.values())
+
+
 @rule("PRT003", "one-part-open", Level.MUST, since="1.0", sources=(SUMMARIES, REASONING, TEXT))
 def one_part_open(trace: Trace) -> Iterator[Found]:
     """At most one part of an item is open."""
-    for item in trace.items:
+    for item in _several(trace):
         known = [part for part in item.parts.values() if part.has_parts and part.added is not None]
         yield from folded(
             Found(later.first_at, f"{later.key[0]} {later.key[1]} of {item.label()} begins before the last is done")
@@ -81,9 +84,9 @@ def one_part_open(trace: Trace) -> Iterator[Found]:
 @rule("PRT004", "part-added-empty", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, REASONING))
 def part_added_empty(trace: Trace) -> Iterator[Found]:
     """A part is added without text, refusal, annotations or logprobs."""
-    for item, part in parts_of(trace):
-        full = [key for key in ("text", "refusal", "annotations", "logprobs") if mapping(part.added).get(key)]
-        if full:
+    for item, part in trace.numbered_parts:
+        if part.added and any(map(part.added.get, FILLED)):
+            full = [key for key in FILLED if part.added.get(key)]
             yield Found(part.first_at, f"{part.key[0]} {part.key[1]} of {item.label()} is added with {', '.join(full)}")
 
 
@@ -91,33 +94,29 @@ def part_added_empty(trace: Trace) -> Iterator[Found]:
 def annotations_are_streamed(trace: Trace) -> Iterator[Found]:
     """`annotation_index` counts from 0 in its part, and the annotations of the part, when it and its item are done,
     are those that came as events."""
-    for item in trace.items:
-        own = (part for part in item.parts.values() if part.has_parts and part.family == "output_text" and part.whole)
-        yield from folded(found for part in own for found in _wrong_annotations(item, part))
+    own = (told for told in trace.numbered_parts if told[1].family == "output_text" and told[1].whole)
+    yield from folded_by_item((item, found) for item, part in own if (found := _wrong_annotations(item, part)))
 
 
-def _wrong_annotations(item: Item, part: Part) -> Iterator[Found]:
-    """Yield where the annotations are numbered wrongly, or are others when done, at most once."""
-    wrong = next((n for n, (_, event) in enumerate(part.annotations) if event.get("annotation_index") != n), None)
-    if wrong is not None:
-        at, event = part.annotations[wrong]
-        yield Found(at, f"annotation {wrong} has annotation_index {quoted(event.get('annotation_index'))}")
-        return
-    due = came(part)
+def _wrong_annotations(item: Item, part: Part) -> Found | None:
+    """Return where the annotations are numbered wrongly, or are others when done."""
+    for n, (at, event) in enumerate(part.annotations):
+        if event.get("annotation_index") != n:
+            return Found(at, f"annotation {n} has annotation_index {quoted(event.get('annotation_index'))}")
+    due = came(part) if part.annotations else []
     for place, holder in ((part.done_at, part.done), (item.done_at, in_item(item.done, part))):
         if holder is not None and listed(holder.get("annotations")) != due:
             has = len(listed(holder.get("annotations")))
-            yield Found(
-                place, f"{item.label()} has {has} annotations, which are not the {len(due)} that came as events"
-            )
-            return
+            counts = f"{has} annotations, which are not the {len(due)} that came as events"
+            return Found(place, f"{item.label()} has {counts}")
+    return None
 
 
 @rule("PRT006", "part-of-one-type", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, types("ResponseOutputMessage")))
 def part_of_one_type(trace: Trace) -> Iterator[Found]:
     """A part's events are those of its type, which is the same in added and done: `output_text.*` for output_text,
     `refusal.*` for refusal, and both are in messages."""
-    for item, part in parts_of(trace):
+    for item, part in trace.numbered_parts:
         if part.family not in REASONING_FAMILIES and item.type != "reasoning":
             yield from misplaced(item, part)
 
@@ -140,9 +139,9 @@ def misplaced(item: Item, part: Part) -> Iterator[Found]:
 
 def in_item(held: Json | None, part: Part) -> Json | None:
     """Return the part as a snapshot of its item has it, None where that has no such part."""
-    space = {"content_index": "content", "summary_index": "summary"}.get(part.key[0], "")
-    parts = listed(mapping(held).get(space))
-    found = parts[part.key[1]] if 0 <= part.key[1] < len(parts) else None
+    space, n = part.key
+    parts = listed(held.get(LISTS.get(space, ""))) if held else []
+    found = parts[n] if 0 <= n < len(parts) else None
     return cast("Json", found) if isinstance(found, dict) else None
 
 

@@ -11,7 +11,8 @@ from antiphon_conformance.read import Json, listed, mapping, mappings, quoted, t
 from antiphon_conformance.rule import Found, Level, Need, Recording, Schema, folded, rule
 from antiphon_conformance.trace import Trace
 
-from .narrowed import Fits, event_fits, event_types, item_types, lightened, open_lightened
+from .lightened import LONG, lightened, open_lightened
+from .published import event_fits, event_types, item_types, open_response_fits
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -23,6 +24,9 @@ _ELSEWHERE = {
     *((name, "name") for name in ("ResponseFunctionToolCall", "ResponseCustomToolCall", "FunctionCall")),
     *((name, "call_id") for name in ("ResponseFunctionToolCall", "ResponseCustomToolCall", "FunctionCall")),
 }
+
+# An item that validates.
+_FITTING: Json = {"type": "reasoning", "id": "rs_1", "summary": []}
 
 OPEN_RESPONSES = Schema("Open Responses, as the package openresponses-types has it")
 
@@ -41,10 +45,12 @@ def events_validate(trace: Trace) -> Iterator[Found]:
     tools' items hold)."""
     told: set[str] = set()  # an item's fault comes again in the terminal output
     numbered = trace.numbered
-    fits: dict[str, Fits] = {kind: event_fits(kind) for kind in trace.kinds}
-    for at, (kind, event) in enumerate(zip(trace.types, trace.plain, strict=True)):
-        if event is not None and fits[kind](event if numbered else {"sequence_number": 0, **event}):
-            continue
+    judged = [*trace.plain] if numbered else [{"sequence_number": 0, **event} for event in trace.events]
+    deep = _has_long(trace)
+    for at in trace.holding if deep else [snapshot.at for snapshot in trace.snapshots]:
+        judged[at] = lightened(judged[at] or {}, deep=deep)
+    for at in [at for at, fit in enumerate(map(event_fits(), judged)) if not fit]:
+        kind, event = trace.types[at], trace.plain[at]
         if event is None:
             yield Found(at, f"the event is no object: {quoted(trace.raw[at])}")
         elif not kind:
@@ -89,14 +95,22 @@ def snapshots_are_whole(trace: Trace) -> Iterator[Found]:
 def _not_open(trace: Trace) -> Iterator[Found]:
     from openresponses_types import ResponseResource
 
+    deep = _has_long(trace)
     for snapshot in trace.snapshots:
-        errors = _branched(_raw_errors(ResponseResource, open_lightened(_judged(snapshot.response)), strict=False))
-        if not errors:
+        judged = open_lightened(_judged(snapshot.response), deep=deep)
+        if open_response_fits()(judged):
             continue
+        errors = _branched(_raw_errors(ResponseResource, judged, strict=False))
         told = {_path(fault) for fault in _faults(trace.events[snapshot.at], trace.numbered)}
         wrong = [_worded(one) for one in errors if _path(_worded(one)) not in told and _counts(one)]
         if wrong:
             yield Found(snapshot.at, f"the response in `{snapshot.type}`: {'; '.join(wrong[:4])}")
+
+
+def _has_long(trace: Trace) -> bool:
+    """Whether a text of the stream has many logprobs or annotations, or an item many parts."""
+    long = any(len(part.logprobs) >= LONG or len(part.annotations) >= LONG for _, part in trace.parts)
+    return long or any(len(item.parts) >= LONG for item in trace.items)
 
 
 def _counts(error: Mapping[str, Any]) -> bool:
@@ -127,11 +141,17 @@ def _in_open_schema(item: Json) -> bool:
 def _faults(event: Json, numbered: bool) -> Iterator[str]:
     """Yield what is wrong with an event, but for what recordings excuse; nothing for a type that is not known."""
     model = event_types().get(text(event.get("type")))
-    errors = _raw_errors(model, lightened(event), strict=True) if model is not None else []
+    excused = model is None or (_holds_hosted(event) and event_fits()({**event, "item": _FITTING}))
+    errors = _raw_errors(model, lightened(event, deep=True), strict=True) if model is not None and not excused else []
     if errors:
         for error in _branched(errors):
             if not _excused(event, error, numbered):
                 yield _worded(error)
+
+
+def _holds_hosted(event: Json) -> bool:
+    """Whether an event is about the item of a hosted tool: what is wrong in it is excused."""
+    return (text(mapping(event.get("item")).get("type")) or "message") not in OWN_ITEMS
 
 
 def _raw_errors(model: type[BaseModel], value: Json, *, strict: bool) -> list[Mapping[str, Any]]:
