@@ -132,7 +132,7 @@ class CallSaid:
     @property
     def name(self) -> str:
         """The name without what models leave behind of their control tokens (`<|…`)."""
-        return self.raw_name.partition("<|")[0]
+        return self.raw_name.partition("<|")[0].strip()
 
     @property
     def arguments(self) -> str:

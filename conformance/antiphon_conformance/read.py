@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 Json: TypeAlias = dict[str, Any]
 
 _TEXT_ALONE = frozenset((str,))
+_MOST_DIGITS = 20  # longer ones are no index and no count; Python refuses to read those of 4,300
 
 
 def plain(value: object) -> Json | None:
@@ -53,6 +54,16 @@ def text(value: object) -> str:
 def number(value: object) -> int | None:
     """Return a whole number, None for anything else; True is no number."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def whole(value: object) -> int | None:
+    """Return a whole number, also one that came as a string or a float; None for anything else."""
+    if isinstance(value, str):
+        value = value.strip()
+        return int(value) if value.isdecimal() and len(value) < _MOST_DIGITS else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return number(value)
 
 
 def mapping(value: object) -> Json:

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any, Literal, Protocol, TypeAlias
 
 from .attribution import CallBook, CallSaid, Fragment
-from .read import Json, listed, mapping, mappings, number, plain, text
+from .read import Json, listed, mapping, mappings, plain, text, whole
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
@@ -123,7 +123,7 @@ class _Reader:
         self.said, self.fields = said, fields
         # A delta mostly has one key that says something: these are the texts, and what each is.
         self.kinds: dict[str, Kind] = {"content": "text", "refusal": "refusal", **dict.fromkeys(fields, "reasoning")}
-        self.reasons = frozenset((*fields, "reasoning_details", "thinking_blocks"))
+        self.reasons = frozenset((*fields, "reasoning_details", "thinking_blocks", "provider_specific_fields"))
         # Most other deltas are of text, too; these are the keys of all else.
         self.spoken = self.reasons | {"refusal"}
         self.others = self.spoken | {"function_call", "tool_calls"}
@@ -145,13 +145,13 @@ class _Reader:
         before = len(said.pieces)
         choices = mappings(chunk.get("choices"))
         nothing: Json = {}
-        first = next((one for one in choices if not number(one.get("index"))), nothing)
+        first = next((one for one in choices if not whole(one.get("index"))), nothing)
         if first:
             self._choice(at, first)
         new = said.pieces[before:]
         self._usage(chunk, first, bool(choices), any(visible for _, _, _, visible in new), bool(new))
-        error = chunk.get("error") or first.get("error")
-        if error:
+        error = chunk.get("error") or first.get("error") or mapping(chunk.get("x_groq")).get("error")
+        if error or (not choices and (error := _bare_error(chunk))):
             said.error = _message(error)
         return said.error is None
 
@@ -184,7 +184,7 @@ class _Reader:
         if choice.__class__ is not dict or choice.get("finish_reason") or "usage" in choice or "error" in choice:
             return None
         index, delta = choice.get("index"), choice.get("delta")
-        return None if delta.__class__ is not dict or (index and number(index)) else delta
+        return None if delta.__class__ is not dict or (index and whole(index)) else delta
 
     def _add(self, pieces: list[Piece], *, opens: bool) -> None:
         """Keep what a chunk says that has no usage. `opens` is whether that may begin another item than a call's."""
@@ -260,13 +260,44 @@ def _spoken(at: int, kind: Kind, said: str) -> Piece:
 
 
 def counted(usage: object) -> Json | None:
-    """Return a usage that has a count, None for any other."""
+    """Return the counts of a usage under OpenAI's names, None where it has none. One side is what the total leaves."""
     found = mapping(usage)
-    return found if any(number(found.get(key)) is not None for key in ("prompt_tokens", "completion_tokens")) else None
+    prompt, completion, total = (_count(found, names) for names in (_PROMPT, _COMPLETION, ("total_tokens",)))
+    if prompt is None and completion is None and total is None:
+        return None
+    if prompt is None:
+        prompt = max((total or 0) - (completion or 0), 0)
+    if completion is None:
+        completion = max((total or 0) - prompt, 0)
+    places = (mapping(found.get("completion_tokens_details")), mapping(found.get("output_tokens_details")), found)
+    reasoning = next((count for one in places if (count := _count(one, ("reasoning_tokens",)))), 0)
+    details = {"completion_tokens_details": {"reasoning_tokens": reasoning}}
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total, **details}
+
+
+_PROMPT, _COMPLETION = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
+
+
+def _count(held: Json, names: tuple[str, ...]) -> int | None:
+    counts = (whole(held.get(name)) for name in names)
+    return next((count for count in counts if count is not None and count >= 0), None)
+
+
+def _bare_error(chunk: Json) -> object:
+    """Return what a chunk without choices reports as an error: itself (vLLM, FastAPI, gateways), one of its `errors`."""
+    if chunk.get("object") == "error":
+        return chunk
+    if chunk.get("choices") is not None or chunk.get("usage"):
+        return None
+    if errors := listed(chunk.get("errors")):
+        return errors[0]
+    told = isinstance(chunk.get("message"), str) and any(map(chunk.get, ("code", "status", "status_code", "type")))
+    return chunk if told or chunk.get("detail") else None
 
 
 def _message(error: object) -> str:
-    return text(mapping(error).get("message")) or text(error) or "an error"
+    held = mapping(error)
+    return text(held.get("message")) or text(held.get("detail")) or text(error) or "an error"
 
 
 def _goes_on(book: CallBook, calls: Any) -> bool:
@@ -288,7 +319,7 @@ def _goes_on(book: CallBook, calls: Any) -> bool:
 def _fragment(call: Json) -> Fragment:
     """Return what an entry of `tool_calls` says."""
     index, custom = call.get("index"), isinstance(call.get("custom"), dict)
-    place = int(index) if isinstance(index, str) and index.isdecimal() else number(index)
+    place = whole(index)
     inner = mapping(call.get("custom" if custom else "function"))
     given = inner.get("input" if custom else "arguments")
     arguments = given if isinstance(given, str) else "" if given is None else json.dumps(given)
@@ -322,9 +353,10 @@ def _text(content: object) -> str:
 
 def _reasoning(delta: Json, fields: tuple[str, ...]) -> tuple[bool, str]:
     """Return whether a piece is signed or encrypted, and the text; a text that is in two places counts once."""
-    told = [text(delta.get(name)) for name in fields]
+    told = [text(value) or text(mapping(value).get("content")) for value in map(delta.get, fields)]
     details = mappings(delta.get("reasoning_details"))
-    blocks = mappings(delta.get("thinking_blocks"))
+    nested = mapping(delta.get("provider_specific_fields")).get("thinking_blocks")  # LiteLLM has them in either place
+    blocks = mappings(delta.get("thinking_blocks")) or mappings(nested)
     if details:
         told.append("".join([text(one.get("text")) or text(one.get("summary")) for one in details]))
     if blocks:

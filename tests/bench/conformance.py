@@ -60,11 +60,48 @@ def many_calls(length: int) -> list[dict[str, Any]]:
     return [*pairs, chunk({}, "tool_calls")]
 
 
+def many_whole_calls(length: int) -> list[dict[str, Any]]:
+    entries = (
+        {"index": n, "id": f"call_{n}", "function": {"name": "f", "arguments": '{"a": 1, "b": ["text"]}'}}
+        for n in range(length // 10)
+    )
+    return [*(chunk({"tool_calls": [one]}) for one in entries), chunk({}, "tool_calls")]
+
+
+def reasoning_details(length: int) -> list[dict[str, Any]]:
+    words = (f"word {n} " for n in range(length))
+    told = ({"reasoning": one, "reasoning_details": [{"type": "reasoning.text", "text": one}]} for one in words)
+    return [*(chunk({"content": "", **one}) for one in told), chunk({"content": "So."}), chunk({}, "stop")]
+
+
+def usage_always(length: int) -> list[dict[str, Any]]:
+    usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
+    return [{**one, "usage": usage} for one in long_text(length)]
+
+
+def refusal(length: int) -> list[dict[str, Any]]:
+    return [*(chunk({"refusal": f"word {n} "}) for n in range(length)), chunk({}, "stop")]
+
+
+def logprobs(length: int) -> list[dict[str, Any]]:
+    made = long_text(length)
+    for one in made[:-1]:
+        one["choices"][0]["logprobs"] = {
+            "content": [{"token": "a", "logprob": -0.1, "bytes": [97], "top_logprobs": []}]
+        }
+    return made
+
+
 STREAMS: dict[str, Callable[[int], list[dict[str, Any]]]] = {
     "text": long_text,
     "arguments": long_arguments,
     "items": many_items,
     "calls": many_calls,
+    "whole": many_whole_calls,
+    "details": reasoning_details,
+    "usage": usage_always,
+    "refusal": refusal,
+    "logprobs": logprobs,
 }
 
 
