@@ -21,9 +21,13 @@ class Hide:
         self.secrets = sorted(known, key=len, reverse=True)  # one may be a part of another
 
     def __call__(self, text: str) -> str:
+        return redact(self.known(text)[:_LONGEST])  # hidden before anything is cut, so that no half of one is left
+
+    def known(self, text: str) -> str:
+        """Return the whole `text` without the secrets."""
         for secret in self.secrets:
-            text = text.replace(secret, "***")  # before anything is cut, so that no half of one is left
-        return redact(text[:_LONGEST])
+            text = text.replace(secret, "***")
+        return text
 
 
 def secret_values(named: Mapping[str, Any] | None) -> Iterator[str]:

@@ -128,7 +128,7 @@ class SDKBackend(ABC):
             pieces, ended = aiter(stream), object()
             while (one := await call.wait(anext(pieces, ended))) is not ended:
                 call.stage = "idle"
-                yield one
+                yield one if getattr(one, "choices", None) else call.concealed(one)
         finally:
             call.pace.stop()
             with anyio.CancelScope(shield=True):
@@ -179,6 +179,15 @@ class Call:
         except Exception as error:  # noqa: BLE001  # SDKs raise what they like, also for what the provider sent
             failure = failure_of_error(error, self._hide, self.stage, outer)
         raise failure
+
+    def concealed(self, chunk: Any) -> Any:
+        """Return a chunk without choices, which may report an error; as plain data without secrets, if it holds any."""
+        try:
+            said = json.dumps(plain(chunk), ensure_ascii=False, default=str)
+        except (ValueError, RecursionError):  # no JSON: the handler says what is wrong with it
+            return chunk
+        hidden = self._hide.known(said)
+        return chunk if hidden == said else json.loads(hidden)
 
     def checked(self, completion: Any) -> Any:
         """Return a whole answer. One that came as a stream all the same, which SDKs give as text, is put together.
