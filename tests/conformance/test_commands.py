@@ -191,3 +191,12 @@ def test_explain_says_who_breaks() -> None:
     assert "STR002" in shown
     assert "  openai-python, where the rule is not kept: " in shown
     assert "  a server that does not keep it: recording responses/github-copilot/" in shown
+
+
+@pytest.mark.parametrize("area", ["USE", "str", "CAL"])
+def test_an_area_stands_for_itself(area: str) -> None:
+    listed = [json.loads(line) for line in run("rules", area, "--json").stdout.splitlines()]
+    assert {one["code"][:3] for one in listed} == {area.upper()}
+    told = run("explain", area)
+    assert told.exit_code == 2
+    assert f"antiphon rules {area.upper()}" in told.output.replace("\n", " ")

@@ -46,11 +46,14 @@ def _near(wanted: str) -> str:
 
     from antiphon_conformance.rule import every_rule
 
+    areas = dict.fromkeys(one.area for one in every_rule())
+    if wanted.upper() in areas:
+        return f": it is an area. `antiphon rules {wanted.upper()}` lists its rules"
     names = {name.casefold(): one for one in every_rule() for name in (one.code, one.name)}
     close = [names[name] for name in get_close_matches(wanted.casefold(), names, n=4, cutoff=0.5)]
     if close:
         return "; close to it are " + ", ".join(dict.fromkeys(f"{one.code} {one.name}" for one in close))
-    return "; the areas are " + ", ".join(dict.fromkeys(one.area for one in every_rule()))
+    return "; the areas are " + ", ".join(areas)
 
 
 def _lines(rule: Rule) -> Iterator[str]:

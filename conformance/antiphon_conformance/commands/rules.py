@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -52,20 +52,22 @@ def rules(
 
 
 def chosen(words: Sequence[str], level: str | None) -> tuple[Rule, ...]:
-    """Return the rules that have each of `words`, in their code, name or text, and the level."""
+    """Return the rules of the level that fit each of `words`: an area or a code stands for itself alone, any other word
+    may be anywhere in a rule's name or text."""
     from antiphon_conformance.rule import every_rule
 
     wanted = [word.casefold() for word in words]
+    known = {name.casefold() for rule in every_rule() for name in (rule.area, rule.code)}
     return tuple(
         rule
         for rule in every_rule()
-        if level in (None, rule.level.value.casefold()) and all(_fits(rule, word) for word in wanted)
+        if level in (None, rule.level.value.casefold()) and all(_fits(rule, word, known) for word in wanted)
     )
 
 
-def _fits(rule: Rule, word: str) -> bool:
-    if word == rule.area.casefold() or word == rule.code.casefold():
-        return True
+def _fits(rule: Rule, word: str, known: Container[str]) -> bool:
+    if word in known:
+        return word in (rule.area.casefold(), rule.code.casefold())
     return word in f"{rule.name} {rule.text}".casefold()
 
 
