@@ -16,7 +16,7 @@ Prefix: TypeAlias = Literal["resp_", "msg_", "rs_", "fc_", "ctc_", "call_"]
 # history must show which ids no server ever gave, also after it was stored as JSON by a client that knows no more of it.
 MARK = b"anti".hex()
 FAKE = "__fake_id__"  # what openai-agents 0.24 gives each item of a chat backend
-_MADE = re.compile(rf"[a-z]+_(?:{MARK}[0-9a-f]{{40}}|[0-9]{{1,9}})")
+_MADE = re.compile(rf"[a-z]+_{MARK}[0-9a-f]{{40}}")
 
 
 def is_made(item_id: object) -> bool:
@@ -33,7 +33,17 @@ class Ids(Protocol):
 
 
 class RandomIds:
-    """Ids that are unique over responses, processes and machines: 20 random bytes in hex, marked; as long as OpenAI's."""
+    """Ids that are unique over responses, processes and machines: 24 random bytes in hex, as long as OpenAI's.
+
+    For a server, which knows the ids that it gave.
+    """
+
+    def make(self, prefix: Prefix) -> str:
+        return prefix + os.urandom(24).hex()
+
+
+class MarkedIds:
+    """Ids as unique and as long as `RandomIds`, but marked as known to no server, for `is_made`."""
 
     def make(self, prefix: Prefix) -> str:
         return prefix + MARK + os.urandom(20).hex()
@@ -56,7 +66,7 @@ IdsChoice: TypeAlias = Literal["random", "counted"] | Ids
 def choose_ids(choice: IdsChoice) -> Ids:
     """Return the source of ids that `choice` names. Raises BadInput for any other word."""
     if choice == "random":
-        return RandomIds()
+        return MarkedIds()
     if choice == "counted":
         return CountedIds()
     if isinstance(choice, str):

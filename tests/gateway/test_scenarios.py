@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from antiphon.models.native_input import native_input
+
 from .asking import TOOL, Json, asked, asking, shape, streamed, whole
 from .conftest import over
 from .scripted_backend import Scripted
@@ -120,3 +122,11 @@ async def test_a_stream_that_breaks_off_ends_as_failed(scenario: str, scripted: 
     assert final["error"]["code"] == "server_error"
     assert [item["status"] for item in final["output"]] == ["incomplete"]
     assert len(scripted.asked) == 1  # nothing is sent again once something was said
+
+
+async def test_what_it_gave_may_come_back_by_its_id(scripted: Scripted) -> None:
+    """The ids are the gateway's own: a model of a native server leaves none of them out."""
+    async with asking(over(scripted)) as client:
+        response = (await asked(client, "reasoning-tool", **TOOLS)).json()
+    assert [item["type"] for item in response["output"]] == ["reasoning", "function_call"]
+    assert native_input(response["output"])[1] == []

@@ -182,6 +182,8 @@ class Call:
 
     def concealed(self, chunk: Any) -> Any:
         """Return a chunk without choices, which may report an error; as plain data without secrets, if it holds any."""
+        if not self._hide.secrets:
+            return chunk
         try:
             said = json.dumps(plain(chunk), ensure_ascii=False, default=str)
         except (ValueError, RecursionError):  # no JSON: the handler says what is wrong with it

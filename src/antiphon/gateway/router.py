@@ -12,6 +12,7 @@ from typing import Any
 
 from antiphon.backend import Backend, Timeouts, load_backend, takes_option
 from antiphon.errors import AntiphonError, BadInput
+from antiphon.ids import RandomIds
 from antiphon.models.chat import ChatCompletionsModel, choose_profile
 from antiphon.models.retry import ModelRetrySettings, RetryPolicyContext
 from antiphon.profile import Profile
@@ -126,6 +127,7 @@ class Router:
             retry=ModelRetrySettings(retry.attempts, policy=lambda context: _again(context, retry.longest_wait)),
             reasoning=one.reasoning,
             strict=self._config.strict,
+            ids=RandomIds(),  # it knows what it gave: clients may send that back by its id
         )
 
     async def _listed(self, named: Named) -> list[dict[str, Any]]:

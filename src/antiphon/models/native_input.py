@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 from antiphon.ids import is_made
 from antiphon.request import Change
 from antiphon.stream.chunk import plain
-from antiphon.stream.details import SEAL
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -38,7 +37,7 @@ def native_input(given: Any) -> tuple[Any, list[Change]]:
 def _known(item: Json, path: str, report: list[Change]) -> list[Json]:
     """Return the item as a server takes it; none where it takes nothing of it."""
     kind, unknown = item.get("type"), is_made(item.get("id"))
-    if kind == "reasoning" and (unknown or str(item.get("encrypted_content") or "").startswith(SEAL)):
+    if kind == "reasoning" and unknown:
         report.append(Change("ignored", path, "reasoning", None, _UNKNOWN))
         return []
     if unknown and (kind == "item_reference" or len(item) == 1):

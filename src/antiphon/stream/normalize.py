@@ -182,7 +182,7 @@ class Normalizer:
 
     def _usage(self, chunk: Fields, choice: Fields, any_choice: bool) -> Sequence[UsageDelta]:
         """Return the usage: of the chunk, under `x_groq` (Groq), or in the choice (Moonshot)."""
-        for usage in (chunk.get("usage"), _usage_of_groq(chunk), choice.get("usage")):
+        for usage in (chunk.get("usage"), fields(chunk.get("x_groq")).get("usage"), choice.get("usage")):
             if usage is None:
                 continue
             if not is_object(usage):
@@ -340,11 +340,6 @@ def _is_silent(message: Fields) -> bool:
         if value is not None and value != "" and key != "role":
             return False
     return True
-
-
-def _usage_of_groq(chunk: Fields) -> Any:
-    held = chunk.get("x_groq")
-    return None if held is None else fields(held).get("usage")
 
 
 def _numbered(message: Fields) -> Fields:
