@@ -119,9 +119,9 @@ class Assembler:
         self.flow = self._flowing()
 
     def _flowing(self) -> Flow:
-        """Return what usual chunks may go straight to, while nothing stands in their way."""
+        """Return what usual chunks may go straight to, while nothing stands in their way and no finish_reason came."""
         open_ = self._output.open
-        if self.seen.usage_last or self._held or self.phase is Phase.ENDED:
+        if self.seen.usage_last or self._held or self.phase is not Phase.STREAMING:
             return NOTHING
         if isinstance(open_, OpenCall) and open_.call is not self._calls.latest:
             return NOTHING
@@ -270,8 +270,9 @@ class Assembler:
     def _head(self) -> None:
         if not self._headed:
             self._headed = True
-            for type in ("response.created", "response.in_progress"):
-                self._emitter.emit(type, response=self._snapshots.make("in_progress"))
+            self._emitter.emit_each(
+                ("response.created", "response.in_progress"), response=self._snapshots.make("in_progress")
+            )
 
     def _end(self, how: Ending) -> None:
         how = self._with_nameless(how)

@@ -19,7 +19,10 @@ from .deltas import Json
 UNLIKELY = -9999.0  # OpenAI's word for a token that is too unlikely to count (API reference, `logprobs`)
 _MOST_DIGITS = 20  # of a number in a string
 _MOST_BITS = 10_000  # of a number that is written
-LISTS = (list, tuple)  # a name, since `list | tuple` is made anew where it stands, which costs as much as its use
+# Names, since `list | tuple` is made anew wherever it stands, which costs ten times its use.
+LISTS = (list, tuple)
+NUMBERS = (int, float)
+_WITH_FIELDS = (Mapping, msgspec.Struct)
 _HOLDERS = frozenset({dict, list, tuple})
 _AS_THEY_ARE = frozenset({int, bool, type(None)})
 _GIVEN = frozenset({*_AS_THEY_ARE, str, float, dict, list})  # types of most values, none of which is left out
@@ -35,6 +38,8 @@ def fields(value: Any) -> Mapping[str, Any]:
     """Return what `value` holds by name: a mapping as it is, an object's fields with its extra ones, else nothing."""
     if type(value) is dict:
         return value  # pyright: ignore[reportUnknownVariableType]
+    if value is None:
+        return {}
     own = getattr(value, "__dict__", None)
     if type(own) is dict:
         extra = getattr(value, "__pydantic_extra__", None)
@@ -48,7 +53,7 @@ def is_object(value: Any) -> bool:
     """Return whether `value` has fields: a mapping, or an object of an SDK."""
     if value is None or type(value) is dict:
         return value is not None
-    return isinstance(getattr(value, "__dict__", None), dict) or isinstance(value, Mapping | msgspec.Struct)
+    return isinstance(getattr(value, "__dict__", None), dict) or isinstance(value, _WITH_FIELDS)
 
 
 def plain(value: Any) -> Any:
@@ -131,7 +136,7 @@ def text_of(value: Any) -> str:
         return value
     if value is None or isinstance(value, bool):
         return ""
-    if isinstance(value, int | float):
+    if isinstance(value, NUMBERS):
         if not _is_writable(value):
             raise Unreadable("a number of thousands of digits cannot be written")
         return json.dumps(value)
@@ -143,9 +148,11 @@ def text_of(value: Any) -> str:
 
 def word(value: Any) -> str:
     """Return a name, an id or a word: a string as it is, a number as its digits, else nothing."""
+    if value is None:
+        return ""
     if isinstance(value, str):
         return whole_characters(value)
-    if isinstance(value, int | float) and not isinstance(value, bool) and _is_writable(value):
+    if isinstance(value, NUMBERS) and not isinstance(value, bool) and _is_writable(value):
         return str(value)
     return ""
 
@@ -229,7 +236,7 @@ def _token(held: Mapping[str, Any]) -> dict[str, Any]:
 
 def _log_probability(value: Any) -> float:
     try:
-        return float(value) if isinstance(value, int | float) and isfinite(value) else UNLIKELY
+        return float(value) if isinstance(value, NUMBERS) and isfinite(value) else UNLIKELY
     except OverflowError:  # an integer beyond what a float holds
         return UNLIKELY
 

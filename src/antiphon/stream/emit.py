@@ -7,7 +7,8 @@ of a stream, by a `Writer` that was prepared when the part opened.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -37,6 +38,11 @@ class Emitter(ABC):
         self._events.append(self._event(type, self.number, fields))
         self.number += 1
         self._kept += 1
+
+    def emit_each(self, types: Sequence[str], **fields: Any) -> None:
+        """Make an event of each type, all with the same fields, and keep them until they are taken."""
+        for type in types:
+            self.emit(type, **fields)
 
     def make(self, type: str, **fields: Any) -> Any:
         """Return one event, numbered, as `emit` makes it: hand it out before another is made, or `keep` it."""
@@ -106,8 +112,7 @@ class SSEEmitter(Emitter):
     """Events as server-sent events, each in one piece. Only the delta of a delta event is encoded anew."""
 
     def writer(self, type: str, keep: Keep, **fields: Any) -> Writer:
-        head = encode_event(type, _encode({"type": type, **fields}))[:-3] + b',"sequence_number":'
-        form = head.replace(b"%", b"%%") + b'%d,"delta":%b}\n\n'
+        form = _head(type).replace(b"%", b"%%") + b"%d," + _encode(fields)[1:-1].replace(b"%", b"%%") + b',"delta":%b}\n\n'
 
         def write(text: str) -> bytes:
             keep(text)
@@ -121,9 +126,20 @@ class SSEEmitter(Emitter):
     def response(self, snapshot: dict[str, Any]) -> dict[str, Any]:
         return snapshot
 
+    def emit_each(self, types: Sequence[str], **fields: Any) -> None:
+        rest = escape_separators(_encode(fields))[1:]
+        for type in types:
+            self.keep(b"%b%d,%b\n\n" % (_head(type), self.number, rest))
+            self.number += 1
+
     def _event(self, type: str, number: int, fields: dict[str, Any]) -> bytes:
-        payload = _encode({"type": type, "sequence_number": number, **fields})
-        return encode_event(type, escape_separators(payload))
+        return b"%b%d,%b\n\n" % (_head(type), number, escape_separators(_encode(fields))[1:])
+
+
+@cache
+def _head(type: str) -> bytes:
+    """Return what stands before the `sequence_number` of an event of that type."""
+    return encode_event(type, _encode({"type": type, "sequence_number": 0}))[:-4]
 
 
 def make_emitter(style: EventStyle) -> Emitter:

@@ -69,7 +69,7 @@ def error_in(chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> Fault | Non
     found = chunk.get("error") or choice.get("error") or fields(chunk.get("x_groq")).get("error")
     if found:
         return fault_of(found)
-    if chunk.get("choices") or choice:
+    if choice or chunk.get("choices"):
         return None
     if chunk.get("object") == "error":
         return fault_of(chunk)

@@ -47,6 +47,19 @@ class Forms:
         self._last: tuple[bytes, Found] | None = None  # the last chunk that was looked at for a form
         self._misses = 0  # chunks since the last form was found that had to be read as a whole
 
+    def look_at(self, payload: bytes, kind: Kind | None, index: int | None) -> None:
+        """Guess the form of a kind from its first chunk, which went the long way. The next ones fit it, or do not."""
+        if kind is None or kind == "logprobs" or self._misses >= _PATIENCE or self._fitting(kind, index) is not None:
+            return
+        self._misses += 1
+        found = in_json(payload)
+        if found is None or found[:2] != (kind, index):
+            return
+        self._last = payload, found
+        form = _form(payload, found)
+        if form is not None and _holds(form):
+            self._form = form
+
     def reader(self, kind: Kind | None, index: int | None = None) -> Read:
         """Return what reads more of `kind` in the JSON text of a chunk. `index`: of the call that is asked for."""
         if kind is None:
@@ -98,11 +111,11 @@ def _by_form(head: bytes, tail: bytes, otherwise: Read) -> Read:
     first, last = start - 1, end + 1 or None  # where the string is, with its quotes
 
     def read(piece: Any) -> Said | None:
-        if type(piece) is bytes and piece[:start] == head and piece[end:] == tail:
-            try:
+        try:
+            if piece[:start] == head and piece[end:] == tail:
                 return _string(piece[first:last]) or None
-            except msgspec.DecodeError:
-                pass
+        except (TypeError, msgspec.DecodeError):  # no bytes, or no text in this place
+            pass
         return otherwise(piece)
 
     return read

@@ -268,9 +268,13 @@ class ChatCmplStreamHandler:
             line = self._decoder.line_of(position)
             self._remember("line-unreadable", f"line {line} is not a JSON object: {_excerpt(payload)}")
         else:
-            self._hear_forms(self._take(deltas))
+            flow = self._take(deltas)
+            self._forms.look_at(payload, flow.kind, flow.call)
+            self._hear_forms(flow)
 
     def _hear_forms(self, flow: Flow) -> None:
+        if flow.kind is None:
+            return
         self._hear_json = self._forms.reader(flow.kind, flow.call)
         self._hear_piece = self._forms.piece_reader(flow.kind, flow.call, self._decoder.ending)
 

@@ -120,8 +120,8 @@ class Normalizer:
             deltas.extend(self._message(message, choice))
         if chunk.get("citations"):
             deltas.extend(self._annotations(chunk))
-        reason = word(choice.get("finish_reason") or "").strip().lower()
-        if reason:
+        finish = choice.get("finish_reason")
+        if finish and (reason := word(finish).strip().lower()):
             deltas.append(FinishDelta(reason))
         deltas.extend(self._usage(chunk, choice, any_choice))
         fault = error_in(chunk, choice)
@@ -139,6 +139,10 @@ class Normalizer:
     def _choice(self, chunk: Fields) -> tuple[Fields, bool]:
         """Return choice 0 (empty where there is none), and whether the chunk had any choice."""
         given = chunk.get("choices")
+        if not given:
+            return {}, False
+        if type(given) is list and len(given) == 1 and (only := fields(given[0])).get("index") == 0:
+            return only, True
         choices = [fields(one) for one in many(given) if is_object(one)]
         if given and not choices:
             self._warn("choices-unreadable", f"no entry of choices, which is {type(given).__name__}, is an object")
@@ -158,8 +162,12 @@ class Normalizer:
 
     def _messages(self, choice: Fields) -> list[Fields]:
         """Return the deltas of a choice: one, as a rule. A choice without `delta` falls back to its `message`."""
+        if not choice:
+            return []
         for key in ("delta", "message"):
             value = choice.get(key)
+            if type(value) is dict and key == "delta":
+                return [value]
             if isinstance(value, str) and value:
                 return [{"content": value}]
             found = [fields(one) for one in many(value)]
@@ -218,7 +226,8 @@ class Normalizer:
         self._opened = self._opened or bool(said)
         if not keys.isdisjoint(CITING_FIELDS):
             said.extend(self._annotations(message))
-        said.extend(MediaDelta(key, plain(message[key])) for key in MEDIA_FIELDS if message.get(key))
+        if not keys.isdisjoint(MEDIA_FIELDS):
+            said.extend(MediaDelta(key, plain(message[key])) for key in MEDIA_FIELDS if message.get(key))
         return said
 
     def _content(self, content: Any) -> Iterable[Delta]:

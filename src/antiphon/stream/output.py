@@ -156,10 +156,11 @@ class Output:
                 self._wait(delta)
                 return
             part, blank = self._open_part("output_text", TextDelta)
-            delta = TextDelta(
-                "".join(one.text for one in blank) + delta.text,
-                (*(entry for one in blank for entry in one.logprobs), *delta.logprobs),
-            )
+            if blank:
+                delta = TextDelta(
+                    "".join(one.text for one in blank) + delta.text,
+                    (*(entry for one in blank for entry in one.logprobs), *delta.logprobs),
+                )
         part.extend(delta.text, (*self._logprobs, *delta.logprobs))
         self._logprobs.clear()
         waiting, self._annotations = self._annotations, []

@@ -51,13 +51,7 @@ class Snapshots:
             raise BadInput(f"request is {type(request).__name__}: it is the create parameters, as a mapping or object")
         given: Mapping[str, Any] = {} if request is None else plain(request)
         self._head = {"id": response_id, "object": "response", "created_at": created_at}
-        self._echo = {
-            **DEFAULTS,
-            **{key: _echo(key, given[key]) for key in given.keys() & DEFAULTS.keys() if given[key] is not None},
-        }
-        self._echo.update({key: given[key] for key in OPTIONAL if given.get(key) is not None})
-        if isinstance(self._echo.get("conversation"), str):
-            self._echo["conversation"] = {"id": self._echo["conversation"]}
+        self._echo = _echo_of(given) if given else DEFAULTS
         self.model = str(given.get("model") or "")
 
     def suggest_model(self, model: str) -> None:
@@ -78,6 +72,18 @@ class Snapshots:
             **self._echo,
             **fields,
         }
+
+
+def _echo_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the response repeats of the request, over the defaults."""
+    echo = {
+        **DEFAULTS,
+        **{key: _echo(key, given[key]) for key in given.keys() & DEFAULTS.keys() if given[key] is not None},
+        **{key: given[key] for key in OPTIONAL if given.get(key) is not None},
+    }
+    if isinstance(echo.get("conversation"), str):
+        echo["conversation"] = {"id": echo["conversation"]}
+    return echo
 
 
 def _echo(key: str, given: Any) -> Any:

@@ -61,7 +61,7 @@ class SSEDecoder:
     def __init__(self) -> None:
         self.cut = False  # the input ended inside a line; known after `finish`
         self._fresh = True  # nothing but, at most, a part of a byte order mark was seen
-        self.is_between = False  # between two messages, with nothing kept back
+        self.is_between = True  # between two messages, with nothing kept back
         self.ending = b"\n\n"  # of the last plain message that came alone
         self._after_cr = False  # the last piece ended in CR: an LF that comes first belongs to it
         self._partial: list[bytes] = []  # the pieces of the line that has not ended
@@ -85,7 +85,7 @@ class SSEDecoder:
             if rest == b"\r\n" and payload[-1:] == b"\r":
                 payload, rest, ending = payload[:-1], b"\n", b"\r\n\r\n"
             if rest == b"\n" and payload and line[:6] == _DATA and _CR not in payload:
-                self.ending = ending
+                self.ending, self._fresh = ending, False
                 self._first = self._lines + 1
                 self._lines += 2
                 self._plain = 1

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from .chunk import entries, fields, is_whole
+from .chunk import NUMBERS, entries, fields, is_whole
 from .deltas import Json
 
 # What goes on: text; text with log probabilities; reasoning; the arguments of one call.
@@ -47,7 +47,6 @@ BESIDE_TEXT = DELTA_KEYS - {"content"}
 BESIDE_REASONING = DELTA_KEYS - {"reasoning_content", "reasoning"}
 BESIDE_CALLS = DELTA_KEYS - {"tool_calls"}
 EMPTY = (None, "")
-NUMBERS = (int, float)
 NOT_USUAL = (AttributeError, KeyError, TypeError, ValueError)  # what a chunk of another shape raises
 
 
