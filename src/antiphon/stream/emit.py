@@ -23,6 +23,8 @@ Keep: TypeAlias = Callable[[str], Any]  # is given the text of each delta event
 Writer: TypeAlias = Callable[[str], Any]  # makes one delta event of its text, without log probabilities
 
 _encode = msgspec.json.Encoder().encode
+# what keeps the text, what makes an event without number and text, where the number is, whether `logprobs` are in it
+DictParts: TypeAlias = "tuple[Keep, Callable[[], dict[str, Any]], Emitter, bool]"
 
 
 class Emitter(ABC):
@@ -85,21 +87,8 @@ class Emitter(ABC):
 class DictEmitter(Emitter):
     """Events as plain dicts, each with lists and dicts of its own."""
 
-    def writer(self, type: str, keep: Keep, **fields: Any) -> Writer:
-        base = {"type": type, "sequence_number": 0, **fields, "delta": ""}
-        with_logprobs = "logprobs" in fields
-
-        def write(text: str) -> dict[str, Any]:
-            keep(text)
-            event = base.copy()
-            event["sequence_number"] = number = self.number
-            event["delta"] = text
-            if with_logprobs:
-                event["logprobs"] = []
-            self.number = number + 1
-            return event
-
-        return write
+    def writer(self, type: str, keep: Keep, **fields: Any) -> DictWriter:
+        return DictWriter(self, keep, {"type": type, "sequence_number": 0, **fields, "delta": ""})
 
     def response(self, snapshot: dict[str, Any]) -> dict[str, Any]:
         return snapshot
@@ -108,11 +97,31 @@ class DictEmitter(Emitter):
         return {"type": type, "sequence_number": number, **copied(fields)}
 
 
+class DictWriter:
+    """Makes delta events as dicts. A loop that pulls many chunks does the same with its `parts`, without the call."""
+
+    def __init__(self, emitter: Emitter, keep: Keep, event: dict[str, Any]) -> None:
+        self.parts: DictParts = keep, event.copy, emitter, "logprobs" in event
+
+    def __call__(self, text: str) -> dict[str, Any]:
+        keep, blank, emitter, has_logprobs = self.parts
+        keep(text)
+        event = blank()
+        event["sequence_number"] = number = emitter.number
+        event["delta"] = text
+        if has_logprobs:
+            event["logprobs"] = []
+        emitter.number = number + 1
+        return event
+
+
 class SSEEmitter(Emitter):
     """Events as server-sent events, each in one piece. Only the delta of a delta event is encoded anew."""
 
     def writer(self, type: str, keep: Keep, **fields: Any) -> Writer:
-        form = _head(type).replace(b"%", b"%%") + b"%d," + _encode(fields)[1:-1].replace(b"%", b"%%") + b',"delta":%b}\n\n'
+        form = (
+            _head(type).replace(b"%", b"%%") + b"%d," + _encode(fields)[1:-1].replace(b"%", b"%%") + b',"delta":%b}\n\n'
+        )
 
         def write(text: str) -> bytes:
             keep(text)

@@ -138,7 +138,7 @@ class Normalizer:
 
     def _choice(self, chunk: Fields) -> tuple[Fields, bool]:
         """Return choice 0 (empty where there is none), and whether the chunk had any choice."""
-        given = chunk.get("choices")
+        given: Any = chunk.get("choices")
         if not given:
             return {}, False
         if type(given) is list and len(given) == 1 and (only := fields(given[0])).get("index") == 0:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from antiphon.errors import BadInput
 
+from .emit import DictWriter
 from .usual import Read, nothing
 
 T = TypeVar("T")
@@ -27,6 +28,7 @@ class Route(NamedTuple):
 
 
 NOWHERE = Route(nothing, nothing)
+NO_PARTS: Any = (nothing, None, None, False)
 
 
 class Handler(Protocol):
@@ -56,13 +58,23 @@ def pull(handler: Handler, reader: Reader, source: Iterable[T], raise_on_error: 
     ours: BaseException | None = None
     feed, route = reader.feed, reader.route
     read, write = NOWHERE if route is None else route()
+    keep, blank, emitter, has_logprobs = _parts(write)
     try:
         try:
             for one in pieces:
                 try:
                     said = read(one)
                     if said is not None:
-                        event = write(said)
+                        if blank is None:
+                            event = write(said)
+                        else:  # as the writer does, without the call, which is a tenth of what such a chunk costs
+                            keep(said)
+                            event = blank()
+                            event["sequence_number"] = number = emitter.number
+                            event["delta"] = said
+                            if has_logprobs:
+                                event["logprobs"] = []
+                            emitter.number = number + 1
                         if event is not None:
                             yield event
                             continue
@@ -71,6 +83,7 @@ def pull(handler: Handler, reader: Reader, source: Iterable[T], raise_on_error: 
                         break
                     if route is not None:
                         read, write = route()
+                        keep, blank, emitter, has_logprobs = _parts(write)
                 except BaseException as error:
                     ours = error
                     raise
@@ -83,6 +96,11 @@ def pull(handler: Handler, reader: Reader, source: Iterable[T], raise_on_error: 
         _close(source, pieces)
     if raise_on_error:
         raise_failure(handler)
+
+
+def _parts(write: Callable[[Any], Any]) -> Any:
+    """Return the parts of what writes dicts, and none of any other writer."""
+    return write.parts if isinstance(write, DictWriter) else NO_PARTS
 
 
 async def apull(
