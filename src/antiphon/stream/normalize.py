@@ -138,12 +138,13 @@ class Normalizer:
 
     def _choice(self, chunk: Fields) -> tuple[Fields, bool]:
         """Return choice 0 (empty where there is none), and whether the chunk had any choice."""
-        given: Any = chunk.get("choices")
+        given = chunk.get("choices")
         if not given:
             return {}, False
-        if type(given) is list and len(given) == 1 and (only := fields(given[0])).get("index") == 0:
+        listed = many(given)
+        if len(listed) == 1 and (only := fields(listed[0])).get("index") == 0:
             return only, True
-        choices = [fields(one) for one in many(given) if is_object(one)]
+        choices = [fields(one) for one in listed if is_object(one)]
         if given and not choices:
             self._warn("choices-unreadable", f"no entry of choices, which is {type(given).__name__}, is an object")
         found = [choice for choice in choices if whole_number(choice.get("index")) in FIRST]
