@@ -12,7 +12,7 @@ _DEPTH = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
 class Scanner:
-    """Reads each piece once, and only when asked, so that a call that streams alone costs nothing.
+    """Reads what came once, and only when asked, so that a call that streams alone costs nothing.
 
     `pieces` is the list that its owner appends to.
     """
@@ -44,11 +44,12 @@ class Scanner:
         return self._tested[1]
 
     def _catch_up(self) -> None:
-        while self._read < len(self._pieces):
-            self._scan(self._pieces[self._read])
-            self._read += 1
+        if self._read < len(self._pieces):
+            self._scan("".join(self._pieces[self._read :]))
+            self._read = len(self._pieces)
 
     def _scan(self, piece: str) -> None:
+        """Read the pieces that came since, as one."""
         if not self._begun:
             first = piece.lstrip(" \t\r\n")[:1]
             self._begun = bool(first)
