@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .run.function_tool import function_tool
 from .run.guardrails import input_guardrail, output_guardrail
-from .run.tool_guardrails import tool_input_guardrail, tool_output_guardrail
+from .run.guardrails import tool_input_guardrail, tool_output_guardrail
 
 tool = function_tool
 

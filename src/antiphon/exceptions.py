@@ -12,7 +12,7 @@ from .errors import AgentsException, UserError
 
 if TYPE_CHECKING:
     from .run.guardrails import InputGuardrailResult, OutputGuardrailResult
-    from .run.tool_guardrails import (
+    from .run.guardrails import (
         ToolGuardrailFunctionOutput,
         ToolInputGuardrail,
         ToolInputGuardrailResult,

@@ -11,7 +11,8 @@ from typing import Any
 def lazily(package: str, names: Mapping[str, tuple[str, ...]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package. `names`: module, relative to it -> the names it has.
 
-    A name that was asked for stays in the package, so that each module is looked for once.
+    A name that was asked for stays in the package, so that each module is looked for once. The names are the
+    package's `__all__`, unless it has one.
     """
     homes = {name: home for home, several in names.items() for name in several}
 
@@ -26,4 +27,5 @@ def lazily(package: str, names: Mapping[str, tuple[str, ...]]) -> tuple[Callable
     def listed() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes})
 
+    vars(sys.modules[package]).setdefault("__all__", sorted(homes))
     return find, listed

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from .run.computer import ComputerProvider
+from .run.computer import ComputerProvider, ComputerTool, ComputerToolSafetyCheckData
+from .run.editor import ApplyPatchTool
 from .run.function_tool import function_tool
 from .run.hosted_tools import (
     CodeInterpreterTool,
@@ -18,13 +19,8 @@ from .run.hosted_tools import (
     ToolSearchTool,
     WebSearchTool,
 )
-from .run.local_calls import LocalToolCustomDataContext
-from .run.local_tools import (
-    ApplyPatchTool,
-    ComputerTool,
-    ComputerToolSafetyCheckData,
-    CustomDataExtractor,
-    CustomTool,
+from .run.local_tools import CustomDataExtractor, CustomTool, LocalToolCustomDataContext
+from .run.shell import (
     LocalShellCommandRequest,
     LocalShellExecutor,
     LocalShellTool,

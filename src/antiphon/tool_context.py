@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .run.tool_context import ToolContext
+from .run.context import ToolContext
 
 __all__ = [
     "ToolContext",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .run.tool_guardrails import (
+from .run.guardrails import (
     AllowBehavior,
     RaiseExceptionBehavior,
     RejectContentBehavior,

@@ -161,6 +161,19 @@ REFUSED: dict[str, tuple[Any, Json, str]] = {
     "a reference": ([{"type": "item_reference", "id": "x"}], {}, "item_reference"),
     "a compaction": ([{"type": "compaction", "encrypted_content": "x"}], {}, "Compaction"),
     "an item that is none": ([object()], {}, "Unhandled item type or structure"),
+    "a call of a custom tool": (
+        [{"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"}],
+        {},
+        "Unhandled item type or structure",
+    ),
+    "an output of a custom tool": (
+        [
+            {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+            {"type": "custom_tool_call_output", "call_id": "c", "output": "x"},
+        ],
+        {},
+        "Unhandled item type or structure",
+    ),
     "a hosted call": ([{"type": "web_search_call", "id": "x"}], {}, "Unhandled item type or structure"),
     "an unknown role": ([{"role": "tool", "content": "x"}], {}, "Unexpected role"),
     "audio of the assistant": ([output_message({"type": "output_audio"})], {}, "audio"),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
+import httpx2
 import pytest
 from openai import AsyncOpenAI
 
 from antiphon import BadInput, convert
 from antiphon.errors import (
     AuthenticationFailed,
+    BadAnswer,
     BadRequest,
     ConnectionFailed,
     ContextLengthExceeded,
@@ -44,8 +47,12 @@ def events_of(chunks: Any) -> list[dict[str, Any]]:
     return list(convert(chunks, events="dict", ids="counted", created_at=0, request={"model": "tiny"}))
 
 
+def events_as_bytes(events: list[dict[str, Any]]) -> list[bytes]:
+    return [b"event: %b\n%b" % (event["type"].encode(), data(event)) for event in events]
+
+
 def told(events: list[dict[str, Any]]) -> Script:
-    return chunked([b"event: %b\n%b" % (event["type"].encode(), data(event)) for event in events])
+    return chunked(events_as_bytes(events))
 
 
 def server_of(events: list[dict[str, Any]]) -> Any:
@@ -179,6 +186,48 @@ async def test_what_showed_nothing_is_tried_again(stream: bool) -> None:
     assert Usage.of(response).requests == 2
 
 
+SSE = b"".join(events_as_bytes(events_of(text("Hello").chunks)))
+DRESSES = ["text/plain", "text/html", "application/json", "application/octet-stream"]
+
+
+@pytest.mark.parametrize("repair", [False, True])
+@pytest.mark.parametrize("dress", [*DRESSES, ""])
+async def test_events_in_another_dress(dress: str, repair: bool) -> None:
+    headers = {"content_type": dress} if dress else {}
+    async with serve(answer(SSE, **headers)) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", repair=repair)
+        heard = [event.type async for event in await model.create(REQUEST, stream=True)]
+        await model.close()
+    assert (heard[0], heard[-1]) == ("response.created", "response.completed")
+
+
+@pytest.mark.parametrize("dress", DRESSES)
+async def test_events_in_another_dress_come_as_they_are_sent(dress: str) -> None:
+    script = chunked(
+        [SSE[:40], SSE[40 : SSE.index(b"event: response.output_text.delta")], Act.HANG], content_type=dress
+    )
+    async with serve(script) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1")
+        stream = await model.create(REQUEST, stream=True)
+        assert (await anext(stream)).type == "response.created"
+        await stream.aclose()
+        await server.until(lambda now: now.open == 0)
+        await model.close()
+
+
+@pytest.mark.parametrize("dress", [*DRESSES, "text/event-stream", ""])
+@pytest.mark.parametrize("body", ["It works!", "<html><title>Sign in</title></html>", '{"detail": "no such route"}'])
+async def test_what_is_no_stream_is_shown(body: str, dress: str) -> None:
+    headers = {"content_type": dress} if dress else {}
+    async with serve(answer(body, **headers)) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1")
+        with pytest.raises(BadAnswer) as caught:
+            await model.create(REQUEST, stream=True)
+        await model.close()
+    assert f"the server sent {dress or 'no content type'} and no stream: {body!r}" in str(caught.value)
+    assert not caught.value.transient
+
+
 async def test_checked_streams_raise_for_what_they_break() -> None:
     events = events_of(text("Hello").chunks)
     broken = [event for event in events if event["type"] != "response.output_text.done"]
@@ -308,18 +357,180 @@ def test_what_a_server_gave_is_shared_and_goes_as_it_came() -> None:
     assert all(one is item for one, item in zip(made, items, strict=True))
     assert report == []
     assert native_input("hello") == ("hello", [])
+    assert native_input(one for one in items) == (items, [])
 
 
-@pytest.mark.parametrize("stream", [True, False])
+SEALED: dict[str, Any] = {
+    "type": "reasoning",
+    "id": RandomIds().make("rs_"),
+    "summary": [],
+    "encrypted_content": "antiphon1.W10=",
+}
+NAMELESS: dict[str, Any] = {
+    key: value for key, value in SEALED.items() if key != "id"
+}  # as clients keep it that store nothing
+CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+GAVE = {"type": "function_call_output", "call_id": "c", "output": "1"}
+
+
+@pytest.mark.parametrize("item", [SEALED, NAMELESS])
+def test_what_antiphon_sealed_stays_out_where_it_cannot_be_opened(item: dict[str, Any]) -> None:
+    own = {**item, "id": OWN, "encrypted_content": "gAAAA"}
+    made, report = native_input([item, own, CALL, GAVE], opens=False)
+    assert made == [own, CALL, GAVE]
+    assert [(change.kind, change.path, change.came) for change in report] == [("ignored", "input[0]", "reasoning")]
+
+
 @pytest.mark.parametrize(
-    "body", [{"error": {"message": "no: tk-4711-verysecret"}}, {"detail": "no: tk-4711-verysecret"}]
+    ("base_url", "sent"),
+    [
+        ("https://api.openai.com/v1", 0),
+        ("https://eu.api.openai.com/v1", 0),
+        ("https://choir.openai.azure.com/openai/v1", 0),
+        ("http://127.0.0.1:8080/v1", 1),
+        ("https://gateway.choir.example/v1", 1),
+    ],
 )
-async def test_no_key_is_said(body: dict[str, Any], stream: bool) -> None:
-    """Also one that does not look like a key."""
-    for status in ("401 Unauthorized", "200 OK"):
-        async with serve(answer(body, status)) as server:
-            model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", api_key="tk-4711-verysecret")
-            with pytest.raises(ProviderError) as caught:
-                await model.create(REQUEST, stream=stream)
+async def test_who_is_sent_what_antiphon_sealed(base_url: str, sent: int) -> None:
+    asked: list[Any] = []
+
+    def remember(request: httpx2.Request) -> httpx2.Response:
+        asked.append(json.loads(request.content))
+        return httpx2.Response(200, json=events_of(text("Hello").chunks)[-1]["response"])
+
+    async with AsyncOpenAI(
+        base_url=base_url, api_key="k", http_client=httpx2.AsyncClient(transport=httpx2.MockTransport(remember))
+    ) as client:
+        await OpenAIResponsesModel("tiny", client).create({"input": [SEALED, CALL, GAVE]})
+    assert asked[0]["input"] == [SEALED] * sent + [CALL, GAVE]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_who_refuses_what_antiphon_sealed_is_asked_without_it(
+    stream: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "antiphon")
+    async with serve(remembering({SEALED["id"]}, events_of(text("Hello").chunks))) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1")
+        answers = [await model.create({"input": [SEALED, CALL, GAVE]}, stream=stream) for _ in range(2)]
+        said = [[event async for event in one][-1].response for one in answers] if stream else answers
+        with pytest.raises(BadRequest, match="could not be verified"):
+            await model.create({"input": [{**SEALED, "encrypted_content": "foreign"}]}, stream=stream)
+        await model.close()
+    assert [request.body["input"][:-2] for request in server.requests[:3]] == [[SEALED], [], []]
+    assert len(server.requests) == 4
+    assert [Usage.of(one).requests for one in said] == [2, 1]
+    assert "antiphon sealed it" in caplog.text
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+KEY = "tk-4711-verysecret-abcdef"  # it does not look like one
+REFUSAL = {"error": {"message": f"Incorrect key {KEY}", "code": KEY, "param": KEY, "type": "invalid_request_error"}}
+FAILED = {"status": "failed", "error": {"code": "server_error", "message": f"upstream refused {KEY}"}}
+
+
+def failing(*more: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the events of an answer that fails after its first words, with these events before its end."""
+    events = events_of(text("Hel").chunks)
+    begun = [event for event in events if not event["type"].endswith((".done", ".completed"))]
+    numbered = [{**event, "sequence_number": len(begun) + at} for at, event in enumerate(more)]
+    end = {"type": "response.failed", "sequence_number": len(begun) + len(more)}
+    return [*begun, *numbered, {**end, "response": {**events[-1]["response"], **FAILED}}]
+
+
+def cut_at(place: int) -> str:
+    """Return a text with the key where an excerpt of that length ends."""
+    return f"{'x' * (place - len(KEY) // 2)}{KEY}"
+
+
+# name -> what the server sends, to requests of both kinds
+SAYING: dict[str, Script] = {
+    "401": answer(REFUSAL, "401 Unauthorized"),
+    "401, of another form": answer({"detail": f"no: {KEY}"}, "401 Unauthorized"),
+    "401, a text": answer(cut_at(300), "401 Unauthorized", content_type="text/plain"),
+    "a good status": answer(REFUSAL),
+    "a good status, of another form": answer({"detail": f"no: {KEY}"}),
+    "a failed response": answer({**events_of(text("Hel").chunks)[-1]["response"], **FAILED}),
+    "a page": answer(f"<html>{cut_at(294)}</html>", content_type="text/html"),
+    "a page, cut later": answer(f"<html>{cut_at(310)}</html>", content_type="text/html"),
+    "JSON, cut": answer({"x": cut_at(290)}),
+    "a failed event": told(failing()),
+    "an error event": told(failing({"type": "error", "code": "x", "message": f"no: {KEY}", "param": None})),
+    "a nested error event": told(failing({"type": "error", "error": {"message": f"no: {KEY}", "code": "401"}})),
+    "an unknown event": told(failing({"type": "response.warning", "notes": [{"text": f"about {KEY}"}]})),
+    "an event without a type": chunked([data({"no": f"{'y' * 40}{KEY}"})]),
+    "an error without a type": chunked([data(REFUSAL)]),
+    "a line that is no JSON": chunked([f"data: {{bad {KEY}\n\n".encode()]),
+}
+
+
+def clients_of(url: str) -> dict[str, OpenAIResponsesModel]:
+    """Return models that send the key in different places."""
+    made: dict[str, dict[str, Any]] = {
+        "api_key": {"api_key": KEY},
+        "a header of all requests": {"api_key": "k", "default_headers": {"x-api-key": f"Bearer {KEY}"}},
+        "a parameter of all requests": {"api_key": "k", "default_query": {"token": KEY}},
+    }
+    return {name: OpenAIResponsesModel("tiny", base_url=f"{url}/v1", **how) for name, how in made.items()}
+
+
+async def shown_by(model: OpenAIResponsesModel, request: dict[str, Any]) -> str:
+    """Return all that is shown of an answer: its events, its response, its error."""
+    heard: list[Any] = []
+    try:
+        answered = await model.create(request)
+        if request["stream"]:
+            await collect(answered, heard)
+    except ProviderError as error:
+        return f"{[event.to_dict() for event in heard]}{error!r}{vars(error)}{error.__cause__!r}{error.__context__!r}"
+    raise AssertionError("it failed nowhere")
+
+
+@pytest.mark.parametrize("repair", [False, True], ids=["as it is", "repaired"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("script", SAYING.values(), ids=SAYING)
+async def test_no_key_is_said(script: Script, stream: bool, repair: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "antiphon")
+    async with serve(script) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", api_key=KEY, repair=repair)
+        shown = await shown_by(model, {"input": "hello", "stream": stream})
+        await model.close()
+    assert KEY[:8] not in shown + caplog.text
+
+
+@pytest.mark.parametrize("name", ["a failed event", "401", "a page"])
+async def test_no_key_is_said_wherever_it_is_sent(name: str) -> None:
+    async with serve(SAYING[name]) as server:
+        models = clients_of(server.url)
+        shown = [await shown_by(model, {"input": "hello", "stream": True}) for model in models.values()]
+        shown.append(
+            await shown_by(models["api_key"], {"input": "a", "stream": True, "extra_headers": {"authorization": KEY}})
+        )
+        given = AsyncOpenAI(base_url=f"{server.url}/v1", api_key=KEY, max_retries=0)
+        shown.append(await shown_by(OpenAIResponsesModel("tiny", given), {"input": "hello", "stream": True}))
+        for model in models.values():
             await model.close()
-        assert "verysecret" not in f"{caught.value}{vars(caught.value)}"
+        await given.close()
+    assert [one for one in shown if KEY[:8] in one] == []
+
+
+async def test_what_the_model_says_stays() -> None:
+    """A key may be a word, as local servers want it; and an event in which nothing is hidden is the one that came."""
+    events = events_of(text("ollama runs", " ollama").chunks)
+    async with serve(told([*events[:-1], {"type": "response.note", "said": "ollama"}, events[-1]])) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", api_key="ollama")
+        heard = [event.to_dict() async for event in await model.create(REQUEST, stream=True)]
+        await model.close()
+    assert heard == [*events[:-1], {"type": "response.note", "said": "***"}, events[-1]]
+
+
+@pytest.mark.parametrize("repair", [False, True], ids=["as it is", "repaired"])
+async def test_no_key_is_said_by_a_response_that_did_not_fail(repair: bool) -> None:
+    cut = {**events_of(text("Hel").chunks)[-1]["response"], **FAILED, "status": "incomplete"}
+    async with serve(answer(cut)) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", api_key=KEY, repair=repair)
+        response = await model.create(REQUEST)
+        await model.close()
+    assert (response.status, response.output_text) == ("incomplete", "Hel")
+    assert KEY[:8] not in response.to_json()

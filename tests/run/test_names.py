@@ -77,6 +77,15 @@ def test_names_of_modules(module: str, absent: set[str]) -> None:
     assert {name for name in names - types if not hasattr(ours, name)} <= absent
 
 
+@pytest.mark.parametrize(("package", "some"), [("run", {"Runner", "RunState"}), ("models", {"Model", "Usage"})])
+def test_names_that_are_imported_with_a_star(package: str, some: set[str]) -> None:
+    module = import_module(f"antiphon.{package}")
+    found: dict[str, object] = {}
+    exec(f"from antiphon.{package} import *", found)
+    assert some < set(module.__all__) == found.keys() - {"__builtins__"}
+    assert all(found[name] is getattr(module, name) for name in module.__all__)
+
+
 def test_small_modules() -> None:
     assert import_module("antiphon.version").__version__ == antiphon.__version__
     assert import_module("antiphon.logger").logger is logging.getLogger("antiphon")

@@ -8,7 +8,7 @@ import pytest
 
 from antiphon.computer import AsyncComputer
 from antiphon.exceptions import ModelBehaviorError, UserError
-from antiphon.run import Runner
+from antiphon.run import RunConfig, Runner
 from antiphon.run_state import RunState
 from antiphon.stream_events import RunItemStreamEvent
 from antiphon.testing import assistant_message, function_call
@@ -233,6 +233,19 @@ async def test_shells() -> None:
         "output": [{"stdout": "no such", "stderr": "", "outcome": {"type": "exit", "exit_code": 1}}],
         "max_output_length": 7,
     }
+
+
+async def test_a_shell_of_ones_own() -> None:
+    class Mine(ShellTool):
+        pass
+
+    new = {"type": "shell_call", "id": "sh_1", "call_id": "c1", "action": {"commands": ["x"]}}
+    mine = Mine(lambda request: "files", on_approval=lambda ctx, item: {"approve": False}, needs_approval=True)
+    a = agent("A", [new], [DONE], tools=[mine])
+    config = RunConfig(tool_error_formatter=lambda args: f"{args.tool_type} {args.tool_name}: no")
+    await Runner.run(a, "go", run_config=config)
+    told = a.model.last_call.input[-1]
+    assert (told["type"], told["output"][0]["stderr"]) == ("shell_call_output", "shell shell: no")
 
 
 async def test_a_hosted_shell_runs_nothing_here() -> None:

@@ -46,6 +46,34 @@ async def streamed(a: Agent[Any], *args: Any, **options: Any) -> Any:
 WAYS = pytest.mark.parametrize("run", [plain, streamed])
 
 
+# --- options ---------------------------------------------------------------------------------------------------------
+
+NO_OPTIONS: list[tuple[Any, str]] = [
+    (lambda a: Runner.run_streamed(a, "x", max_turn=1), "a run has no option max_turn; there are: auto_previous"),
+    (lambda a: a.as_tool("ask", "", max_turn=1), "max_turn"),
+    (lambda a: function_tool(told, title="T"), "function_tool has no option title; there are: allowed_callers"),
+    (lambda a: function_tool(name="T"), "function_tool has no option name"),
+    (lambda a: input_guardrail(told, parallel=True), "parallel"),
+]
+
+
+@pytest.mark.parametrize(("use", "message"), NO_OPTIONS)
+def test_options_that_are_none(use: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        use(agent("A", [assistant_message("hi")]))
+
+
+async def test_options_of_a_streamed_run_by_position() -> None:
+    result = Runner.run_streamed(agent("A", [assistant_message("hi")]), "x", {"user": 1}, 3, RunHooks())
+    async for _ in result.stream_events():
+        pass
+    assert (result.context_wrapper.context, result.max_turns, result.final_output) == ({"user": 1}, 3, "hi")
+    with pytest.raises(TypeError, match="multiple values"):
+        Runner.run_streamed(agent("A"), "x", None, context=1)
+    with pytest.raises(TypeError, match="9 options by position: there are 8"):
+        Runner.run_streamed(agent("A"), "x", *[None] * 9)
+
+
 # --- agents ----------------------------------------------------------------------------------------------------------
 
 WRONG: list[tuple[dict[str, Any], str]] = [

@@ -16,7 +16,7 @@ from antiphon.errors import ExtraMissing
 from antiphon.exceptions import AgentsException, UserError
 from antiphon.run.awaiting import MaybeAwaitable
 from antiphon.run.tool import ToolErrorFunction
-from antiphon.run.tool_guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from antiphon.run.guardrails import ToolInputGuardrail, ToolOutputGuardrail
 
 from .policy import RequireApproval, ToolFilter, policy_of, seen
 

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon.exceptions import MCPToolCancellationError, ModelBehaviorError, UserError
-from antiphon.run.awaiting import settled
+from antiphon.run.awaiting import settled, together
 from antiphon.run.function_tool import arguments_of, forgiving
 from antiphon.run.reading import is_dict, is_list
 from antiphon.run.strict import copied_schema, ensure_strict_json_schema
-from antiphon.run.together import together
 from antiphon.run.tool import (
     FunctionTool,
     ToolErrorFunction,
@@ -23,7 +22,7 @@ from antiphon.run.tool import (
     ToolOriginType,
     default_tool_error_function,
 )
-from antiphon.run.tool_context import ToolContext
+from antiphon.run.context import ToolContext
 
 from .policy import needs_approval
 from .server import MCPServer, MCPToolMetaContext, reporter

@@ -38,6 +38,7 @@ class AnyLLMResponsesModel(OpenAIResponsesModel):
         **options: Any,
     ) -> None:
         super().__init__(model, retry=retry, check=check, repair=True)
+        self._key, self._base_url = api_key, base_url
         named = {"base_url": base_url, "api_key": api_key, **options}
         self._backend = responding(
             load_backend("any_llm", **{key: one for key, one in named.items() if one is not None})
@@ -46,6 +47,9 @@ class AnyLLMResponsesModel(OpenAIResponsesModel):
     async def close(self) -> None:
         """Close the connections of the event loop that runs."""
         await self._backend.aclose()
+
+    def _server(self) -> str:
+        return self._base_url or ""
 
     async def _ask(self, request: Mapping[str, Any]) -> Any:
         return await self._backend.respond(request)

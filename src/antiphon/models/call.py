@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from .interface import Model, ModelResponse, ModelTracing
@@ -32,58 +32,20 @@ class ModelCall:
 
     def params(self) -> dict[str, Any]:
         """Return it as create parameters of the Responses API. Raises BadInput for a tool or a schema that is none."""
-        return create_params(
-            self.system_instructions,
-            self.input,
-            self.model_settings,
-            self.tools,
-            self.output_schema,
-            self.handoffs,
-            previous_response_id=self.previous_response_id,
-            conversation_id=self.conversation_id,
-            prompt=self.prompt,
-        )
+        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "tracing"}
+        return create_params(**said)
 
 
 class CallModel(Model):
     """A model that takes a call as one value. The child says how it answers, whole and streamed."""
 
-    async def get_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: ModelSettings,
-        tools: Sequence[Any],
-        output_schema: Any,
-        handoffs: Sequence[Any],
-        tracing: ModelTracing,
-        *,
-        previous_response_id: str | None = None,
-        conversation_id: str | None = None,
-        prompt: Any = None,
-    ) -> ModelResponse:
+    async def get_response(self, *said: Any, **more: Any) -> ModelResponse:
         """Return the answer. Raises a ProviderError where it failed."""
-        said = (system_instructions, input, model_settings, tools, output_schema, handoffs, tracing)
-        return await self.answer(ModelCall(*said, previous_response_id, conversation_id, prompt))
+        return await self.answer(ModelCall(*said, **more))
 
-    async def stream_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: ModelSettings,
-        tools: Sequence[Any],
-        output_schema: Any,
-        handoffs: Sequence[Any],
-        tracing: ModelTracing,
-        *,
-        previous_response_id: str | None = None,
-        conversation_id: str | None = None,
-        prompt: Any = None,
-    ) -> AsyncIterator[Any]:
+    async def stream_response(self, *said: Any, **more: Any) -> AsyncIterator[Any]:
         """Yield the events. What fails before the first item raises at once; later, after the last event."""
-        said = (system_instructions, input, model_settings, tools, output_schema, handoffs, tracing)
-        call = ModelCall(*said, previous_response_id, conversation_id, prompt)
-        async with aclosing(self.events(call)) as events:
+        async with aclosing(self.events(ModelCall(*said, **more))) as events:
             async for event in events:
                 yield event
 

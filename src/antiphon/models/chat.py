@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -15,6 +14,7 @@ import msgspec
 from antiphon.backend import Backend, Timeout, load_backend, takes_query
 from antiphon.errors import BadInput
 from antiphon.ids import IdsChoice
+from antiphon.logger import logger
 from antiphon.profile import DEFAULT, Profile, find_profile, load_profile
 from antiphon.request import Change, to_chat_request
 from antiphon.stream.chunk import fields, plain
@@ -178,7 +178,7 @@ class ChatCompletionsModel(CallModel):
             told = redact(re.sub(r"\[\d+\]", "[…]", str(change)))
             if told not in self._told and len(self._told) < MOST_TOLD:
                 self._told.add(told)
-                logging.getLogger("antiphon").warning("model %s: %s", self.model, told)
+                logger.warning("model %s: %s", self.model, told)
 
 
 def sendable(body: dict[str, Any]) -> dict[str, Any]:
@@ -198,11 +198,8 @@ def make_backend(
 
     Raises BadInput where one was given together with what it would be made with.
     """
-    given = {
-        name: value
-        for name, value in {"base_url": base_url, "api_key": api_key, **options}.items()
-        if value is not None
-    }
+    asked = {"base_url": base_url, "api_key": api_key, **options}
+    given = {name: value for name, value in asked.items() if value is not None}
     if isinstance(backend, str):
         if backend == "http" and base_url is None:
             given = {"base_url": OPENAI_URL, "api_key": os.environ.get("OPENAI_API_KEY"), **given}

@@ -19,11 +19,24 @@ from antiphon.stream.chunk import fields, many
 from .chatcmpl_content import extract_all_content, extract_text_content
 from .chatcmpl_history import How, messages_of
 from .params import CHOICE_MODES, tool_param
-from .reasoning_content_replay import ShouldReplayReasoningContent
 
 Json = dict[str, Any]
 ROLES = ("user", "system", "developer", "assistant")
 EASY = frozenset({"content", "role", "type", "phase"})
+
+
+def _dict(item: Any) -> Json:
+    return item if isinstance(item, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _of_type(item: Any, kind: str) -> Json | None:
+    held = _dict(item)
+    return held if held.get("type") == kind else None
+
+
+def _recogniser(kind: str) -> classmethod[Any, [Any], Json | None]:
+    """Return the class method that recognises items of a type."""
+    return classmethod(lambda cls, item: _of_type(item, kind))
 
 
 class Converter:
@@ -31,31 +44,14 @@ class Converter:
 
     @classmethod
     def items_to_messages(
-        cls,
-        items: str | Iterable[Any],
-        model: str | None = None,
-        preserve_thinking_blocks: bool = False,
-        preserve_tool_output_all_content: bool = False,
-        base_url: str | None = None,
-        should_replay_reasoning_content: ShouldReplayReasoningContent | None = None,
-        strict_feature_validation: bool = False,
+        cls, items: str | Iterable[Any], model: str | None = None, *positional: Any, **options: Any
     ) -> list[Any]:
         """Return the chat messages of a history: one assistant message for a turn, outputs after its calls.
 
-        `model`: where they go, which decides what reasoning goes back: DeepSeek's as `reasoning_content`, unless
-        `should_replay_reasoning_content` says otherwise, Claude's signed blocks with `preserve_thinking_blocks`,
-        Gemini's signatures with their calls. Raises UserError for items that chat has not, and, where strict, for a
-        tool output without text, which is else replaced by a note.
+        The options are those of `How`. Raises UserError for items that chat has not, and, where strict, for a tool
+        output without text, which is else replaced by a note; TypeError for an option that is none.
         """
-        how = How(
-            model,
-            preserve_thinking_blocks,
-            preserve_tool_output_all_content,
-            base_url,
-            should_replay_reasoning_content,
-            strict_feature_validation,
-        )
-        return messages_of(items, how)
+        return messages_of(items, How(model, *positional, **options))
 
     @classmethod
     def message_to_output_items(
@@ -153,30 +149,11 @@ class Converter:
         held = _of_type(item, "message")
         return held if held and held.get("role") == "assistant" and {"id", "content"} <= held.keys() else None
 
-    @classmethod
-    def maybe_file_search_call(cls, item: Any) -> Json | None:
-        """Return a `file_search_call`."""
-        return _of_type(item, "file_search_call")
-
-    @classmethod
-    def maybe_function_tool_call(cls, item: Any) -> Json | None:
-        """Return a `function_call`."""
-        return _of_type(item, "function_call")
-
-    @classmethod
-    def maybe_function_tool_call_output(cls, item: Any) -> Json | None:
-        """Return a `function_call_output`."""
-        return _of_type(item, "function_call_output")
-
-    @classmethod
-    def maybe_item_reference(cls, item: Any) -> Json | None:
-        """Return an `item_reference`."""
-        return _of_type(item, "item_reference")
-
-    @classmethod
-    def maybe_reasoning_message(cls, item: Any) -> Json | None:
-        """Return a `reasoning` item."""
-        return _of_type(item, "reasoning")
+    maybe_file_search_call = _recogniser("file_search_call")
+    maybe_function_tool_call = _recogniser("function_call")
+    maybe_function_tool_call_output = _recogniser("function_call_output")
+    maybe_item_reference = _recogniser("item_reference")
+    maybe_reasoning_message = _recogniser("reasoning")
 
 
 def _function(held: Json, description: Any) -> Json:
@@ -188,12 +165,3 @@ def _with_signature(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return `provider_data` of a call with Gemini's signature where users of openai-agents look for it."""
     signature = fields(fields(data.get("extra_content")).get("google")).get("thought_signature")
     return {**data, "thought_signature": signature} if signature else data
-
-
-def _dict(item: Any) -> Json:
-    return item if isinstance(item, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-
-
-def _of_type(item: Any, kind: str) -> Json | None:
-    held = _dict(item)
-    return held if held.get("type") == kind else None

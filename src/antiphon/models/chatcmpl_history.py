@@ -12,9 +12,9 @@ from antiphon.exceptions import UserError
 from antiphon.profile import DEFAULT, Profile, profile_by_word
 from antiphon.request.callids import CallIds
 from antiphon.request.content import Odd, Scope, joined
-from antiphon.request.history import Dialect, read_history
+from antiphon.request.history import Dialect, Find, read_history
 from antiphon.request.items import Answer, Call, Entry, Message, Output, Thought, kind_of
-from antiphon.request.names import Names
+from antiphon.request.names import Names, ToolKind
 from antiphon.request.replay import REPLAYS, remember
 from antiphon.request.report import BadRequest, Place, Report
 from antiphon.request.turns import Reasoned, Turns
@@ -23,9 +23,8 @@ from antiphon.stream.chunk import fields, is_object, many, text_of, word
 from .chatcmpl_content import extract_all_content, extract_text_content
 from .reasoning_content_replay import (
     MADE_HERE,
-    ReasoningContentReplayContext,
-    ReasoningContentSource,
     ShouldReplayReasoningContent,
+    asked_about,
     default_should_replay_reasoning_content,
 )
 
@@ -38,14 +37,19 @@ ROLES = frozenset({"user", "system", "developer"})
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """What the caller of `items_to_messages` wants."""
+    """What the caller of `items_to_messages` wants.
+
+    `model`: where the messages go, which decides what reasoning goes back: DeepSeek's as `reasoning_content`, unless
+    `should_replay_reasoning_content` says otherwise, Claude's signed blocks with `preserve_thinking_blocks`, Gemini's
+    signatures with their calls.
+    """
 
     model: str | None = None
     preserve_thinking_blocks: bool = False
     preserve_tool_output_all_content: bool = False
     base_url: str | None = None
-    should_replay: ShouldReplayReasoningContent | None = None
-    strict: bool = False
+    should_replay_reasoning_content: ShouldReplayReasoningContent | None = None
+    strict_feature_validation: bool = False
 
     @property
     def replays_blocks(self) -> bool:
@@ -55,7 +59,7 @@ class How:
     @property
     def replays_some(self) -> bool:
         """Whether reasoning may go back."""
-        told = self.should_replay is not None or self._profile.reasoning_replay == "reasoning_content"
+        told = self.should_replay_reasoning_content is not None or self._profile.reasoning_replay == "reasoning_content"
         return bool(self.model) and (told or self.replays_blocks)
 
     @property
@@ -126,7 +130,7 @@ class Reader:
             "Chat Completions tool outputs cannot be empty or contain only non-text content "
             "unless preserve_tool_output_all_content=True."
         )
-        if self.how.strict:
+        if self.how.strict_feature_validation:
             raise UserError(said)
         logging.getLogger("antiphon").warning(
             "%s Replacing the tool output with a placeholder; strict_feature_validation raises instead.", said
@@ -184,23 +188,22 @@ class Thinking:
             one.message["content"] = [*parts, *([{"type": "text", "text": text}] if text else [])]
 
     def _replays(self, thought: Thought, model: str) -> bool:
-        data = fields(thought.item.get("provider_data"))
-        source = ReasoningContentSource(thought.item, word(data.get("model")) or None, data)
-        base_url = None if self.how.base_url is None else self.how.base_url.rstrip("/")
-        should = self.how.should_replay or default_should_replay_reasoning_content
-        return should(ReasoningContentReplayContext(model, base_url, source))
+        should = self.how.should_replay_reasoning_content or default_should_replay_reasoning_content
+        return should(asked_about(thought.item, model, self.how.base_url))
 
 
-class _AsTheyAre(dict[Any, str]):
-    """Names of functions: each is its own chat name, whatever its namespace."""
+def _as_they_are(names: dict[Any, str]) -> Find:
+    """Return what finds the names of functions, and keeps them: each is its own, whatever its namespace."""
 
-    def __missing__(self, key: Any) -> str:
+    def find(kind: ToolKind, key: Any) -> str:
         pair: Any = key
         name = pair[1] if type(key) is tuple else pair
-        if not isinstance(name, str):
+        if not isinstance(name, str) or not name:
             raise KeyError  # of what is no name
-        self[key] = name
+        names[key] = name
         return name
+
+    return find
 
 
 def messages_of(items: str | Iterable[Any], how: How) -> list[ChatMessage]:
@@ -211,7 +214,11 @@ def messages_of(items: str | Iterable[Any], how: How) -> list[ChatMessage]:
     thinking = Thinking(how, scope)
     ride = thinking.ride if how.signs else None
     turns = Turns(scope.report, CallIds(scope), "keep", thinks=how.replays_some, ride=ride)
-    read_history(list(items), turns, Dialect(Reader(how).read, _content, _output, _AsTheyAre(), {}, ROLES, False))
+    names: dict[Any, str] = {}
+    dialect = Dialect(
+        Reader(how).read, _content, lambda output: _output(output, how), names, None, _as_they_are(names), ROLES, False
+    )
+    read_history(list(items), turns, dialect)
     made = turns.finish()
     if turns.reasoned and how.model is not None:
         thinking.put_back(turns.reasoned, how.model)
@@ -228,8 +235,16 @@ def _content(role: str, content: Any) -> Any:
     return extract_all_content(content) if role == "user" else extract_text_content(content)
 
 
-def _output(output: Any) -> Any:
-    raise Odd
+def _output(output: Any, how: How) -> tuple[Any, list[Any]]:
+    """Return the content of a tool's output that is a list: what is left of it is something, and so it is usual."""
+    if output.__class__ is not list:
+        raise Odd
+    parts = extract_all_content(output)
+    if not how.preserve_tool_output_all_content:
+        parts = [part for part in parts if not isinstance(part, str) and part["type"] == "text"]
+    if not parts:
+        raise Odd
+    return parts, []
 
 
 def _summary(thought: Thought) -> str:

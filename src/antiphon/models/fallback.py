@@ -6,29 +6,18 @@ out together with its first item. What fails after that is raised, since no read
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from typing import Any
 
+from antiphon import errors
 from antiphon.backend import close
-from antiphon.errors import (
-    AuthenticationFailed,
-    BadAnswer,
-    BadInput,
-    ConnectionFailed,
-    ContextLengthExceeded,
-    NotFound,
-    RateLimited,
-    ServerFailed,
-    TimedOut,
-)
+from antiphon.logger import logger
 from antiphon.request.styles import style_of
 from antiphon.stream.accumulate import HEADS, TERMINALS
-from antiphon.stream.chunk import fields
 from antiphon.stream.faults import redact
 
-from .errors import failure_of_code
+from .errors import failure_in
 from .exchange import counted
 from .interface import Model, ModelProvider, ModelResponse
 from .multi_provider import MultiProvider
@@ -38,14 +27,14 @@ from .usage import Usage
 # What another model may still answer: all that a provider does wrong, and what is too long for a model or names none. A
 # request that is wrong by itself is so everywhere.
 ELSEWHERE: tuple[type[Exception], ...] = (
-    ConnectionFailed,
-    TimedOut,
-    BadAnswer,
-    RateLimited,
-    AuthenticationFailed,
-    ServerFailed,
-    ContextLengthExceeded,
-    NotFound,
+    errors.ConnectionFailed,
+    errors.TimedOut,
+    errors.BadAnswer,
+    errors.RateLimited,
+    errors.AuthenticationFailed,
+    errors.ServerFailed,
+    errors.ContextLengthExceeded,
+    errors.NotFound,
 )
 
 
@@ -67,7 +56,7 @@ class FallbackModel(Model):
         on: tuple[type[Exception], ...] = ELSEWHERE,
     ) -> None:
         if isinstance(models, str) or not models:
-            raise BadInput(f"models={models!r}: it is a list of at least one model, or name of one")
+            raise errors.BadInput(f"models={models!r}: it is a list of at least one model, or name of one")
         self._provider = provider
         self.models = tuple(self._found(one) for one in models)
         self.on = on
@@ -123,9 +112,7 @@ class FallbackModel(Model):
         if failed + 1 == len(self.models):
             raise error
         told = redact(f"{type(error).__name__}: {error}"[:200])
-        logging.getLogger("antiphon").warning(
-            "%r failed (%s): %r is asked", self.models[failed], told, self.models[failed + 1]
-        )
+        logger.warning("%r failed (%s): %r is asked", self.models[failed], told, self.models[failed + 1])
 
 
 async def _held_back(events: AsyncIterator[Any], *, last: bool) -> AsyncGenerator[Any, None]:
@@ -157,9 +144,8 @@ def _unsaid(head: Sequence[Any]) -> Exception:
     """Return the error of a stream that ended without an item and without raising."""
     final = next((event for event in head if _kind(event) == "response.failed"), None)
     if final is None:
-        return BadAnswer("the stream ended before an item and before a last event", code="server_error")
-    error = fields(fields(style_of(final).read(final)["response"]).get("error"))
-    return failure_of_code(str(error.get("code") or "server_error"), str(error.get("message") or "no message"))
+        return errors.BadAnswer("the stream ended before an item and before a last event", code="server_error")
+    return failure_in(style_of(final).read(final)["response"])
 
 
 def _kind(event: Any) -> str:

@@ -98,21 +98,11 @@ class Model(ABC):
         """Return the answer. Raises where it failed."""
 
     @abstractmethod
-    def stream_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: ModelSettings,
-        tools: Sequence[Any],
-        output_schema: Any,
-        handoffs: Sequence[Any],
-        tracing: ModelTracing,
-        *,
-        previous_response_id: str | None = None,
-        conversation_id: str | None = None,
-        prompt: Any = None,
-    ) -> AsyncIterator[Any]:
-        """Yield the events of the answer, openai objects. Raises where it failed, after `response.failed`."""
+    def stream_response(self, *said: Any, **more: Any) -> AsyncIterator[Any]:
+        """Yield the events of the answer, openai objects; what is said is as for `get_response`.
+
+        Raises where it failed, after `response.failed`.
+        """
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
         """Return what the provider's side says about trying again."""

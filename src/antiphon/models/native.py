@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import httpx2
@@ -12,17 +13,19 @@ from openai.types.responses import Response
 from pydantic import ValidationError
 
 from antiphon.backend import close, request_id_of
+from antiphon.concealing import Hide, concealed
 from antiphon.errors import AntiphonError, BadAnswer, ConnectionFailed, ServerFailed, TimedOut
-from antiphon.stream.accumulate import TERMINALS
+from antiphon.stream.accumulate import HEADS, TERMINALS
 from antiphon.stream.chunk import fields, is_object, plain, word
-from antiphon.stream.faults import redact
 from antiphon.stream.native import Repairer
 from antiphon.stream.objects import CLASSES
 
+from .begun import Begun, begins_events
 from .errors import failure_of_code
 from .exchange import Attempt, numbered
 from .sdk_errors import typed
 
+Secrets: TypeAlias = Callable[[], Iterable[str | None]]
 Ask: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Any]]  # gives events if `stream` is set, else a response
 
 # what the SDK raises: its own errors, and of a stream that has begun those of its HTTP client and of its JSON reader
@@ -30,15 +33,20 @@ RAISED = (
     *(AntiphonError, openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError),
     *(OSError, ValueError, RecursionError),
 )
-EXCERPT = 300  # bytes of a body that an error tells of
+EXCERPT = 300  # characters of a body that an error tells of
+# Events that say what the model said; all others may report an error.
+SPOKEN = CLASSES.keys() - {"error", *HEADS, *TERMINALS}
 CUT = "the stream ended without a terminal event"
 
 
 class Asked:
-    """One attempt: the client is asked once, and `response` is what it answered, at the end. `request_id`: its number."""
+    """One attempt: the client is asked once, and `response` is what it answered, at the end. `request_id`: its number.
 
-    def __init__(self, ask: Ask, request: Mapping[str, Any], repair: bool) -> None:
-        self._ask, self._request, self._repair = ask, request, repair
+    `secrets`: gives what no error and no event may say, once the client was asked.
+    """
+
+    def __init__(self, ask: Ask, request: Mapping[str, Any], repair: bool, secrets: Secrets) -> None:
+        self._ask, self._request, self._repair, self._secrets = ask, request, repair, secrets
         self.response: Any = None
         self.request_id: str | None = None
         self.error: AntiphonError | None = None
@@ -53,19 +61,22 @@ class Asked:
         """Ask; of a stream, pull what can be handed out, of a response all."""
         await self.attempt.begin()
 
+    @cached_property
+    def _hide(self) -> Hide:
+        return Hide(self._secrets())
+
     async def _events(self) -> AsyncGenerator[Any, None]:
         try:
             answer: Any = await self._ask(self._request)
         except RAISED as error:
-            self.error = typed_raised(error)
+            self.error = typed_raised(error, self._hide)
             return
         if not self._request["stream"]:
             self._take_whole(answer)
             return
-        http = _http_answer(answer)
-        if http is not None:
-            self.request_id = http.headers.get("x-request-id")
-            self.error = await _no_stream(http)
+        if isinstance(answer, AsyncStream):
+            self.request_id = answer.response.headers.get("x-request-id")
+            self.error = await self._no_stream(answer)  # pyright: ignore[reportUnknownArgumentType]
             if self.error is not None:
                 return
         pulled = self._repaired(answer) if self._repair else self._passed(answer)
@@ -80,23 +91,41 @@ class Asked:
         if self.error is None and self.response is None:
             self.error = ServerFailed(CUT)
 
+    async def _no_stream(self, answer: Any) -> AntiphonError | None:
+        """Return the error for an answer whose body is no stream; what was read of a stream is put back."""
+        http = answer.response
+        kind = http.headers.get("content-type", "").lower()
+        body = Begun(http)
+        try:
+            begun = await body.beginning()
+            if begins_events(begun) or (not begun.strip() and "event-stream" in kind):
+                answer.response = body.response()
+                return None
+            whole = await body.read()
+        except RAISED as error:
+            return typed_raised(error, self._hide)
+        said = self._hide(whole.decode("utf-8", "replace").strip())[:EXCERPT]
+        came = kind or "no content type"
+        return BadAnswer(f"the server sent {came} and no stream: {said!r}", status_code=http.status_code)
+
     async def _passed(self, answer: Any) -> AsyncGenerator[Any, None]:
         try:
             async for event in answer:
                 if not isinstance(getattr(event, "type", None), str):
-                    raise BadAnswer(redact(f"the server sent an event without a type: {str(event)[:60]!r}"))
-                yield event
+                    said = self._hide(str(event))[:60]
+                    raise BadAnswer(f"the server sent an event without a type: {said!r}")
+                yield self._concealed(event)
         except RAISED as error:
-            self.error = typed_raised(error)
+            self.error = typed_raised(error, self._hide)
 
     async def _repaired(self, answer: Any) -> AsyncGenerator[Any, None]:
         repairer = Repairer(request=self._request)
         try:
             async for event in answer:
-                for one in repairer.feed(event):
+                for one in repairer.feed(self._concealed(event)):
                     yield as_object(one)
         except RAISED as error:
-            self.error = typed_raised(error)
+            self.error = typed_raised(error, self._hide)
             for one in repairer.fail(self.error):
                 yield as_object(one)
             return
@@ -108,36 +137,38 @@ class Asked:
         held: dict[str, Any] = plain(answer) if is_object(answer) else {}
         if isinstance(held.get("output"), list):
             self.request_id = request_id_of(answer)
+            error = concealed(held.get("error"), self._hide)
+            if error != held.get("error"):
+                held = {**held, "error": error}
+                answer = Response.construct(**held)
             self._take(repaired(held, self._request) if self._repair else answer)
             return
-        came = str(held.get("error") or answer)[:EXCERPT]
-        self.error = BadAnswer(redact(f"the server sent no response, but {came!r}: is the base URL right?"))
+        came = self._hide(str(held.get("error") or answer))[:EXCERPT]
+        self.error = BadAnswer(f"the server sent no response, but {came!r}: is the base URL right?")
 
     def _take(self, response: Any) -> None:
         self.response = numbered(response, self.request_id)
         if response.status == "failed" and self.error is None:
             error = fields(response.error)
-            self.error = failure_of_code(str(error.get("code")), redact(str(error.get("message"))))
+            self.error = failure_of_code(self._hide(str(error.get("code"))), self._hide(str(error.get("message"))))
 
+    def _concealed(self, event: Any) -> Any:
+        """Return the event without secrets in the error that it reports, and of an unknown type in all that it says.
 
-def _http_answer(answer: Any) -> httpx2.Response | None:
-    """Return the HTTP answer under a stream of the OpenAI SDK; None for the streams of others."""
-    return answer.response if isinstance(answer, AsyncStream) else None
-
-
-async def _no_stream(http: httpx2.Response) -> AntiphonError | None:
-    """Return the error for an answer whose content type says that it is no stream; the SDK would find no event in it."""
-    kind = http.headers.get("content-type", "").lower()
-    if "html" not in kind and "json" not in kind:
-        return None
-    try:
-        body = await http.aread()
-    except RAISED as error:
-        return typed_raised(error)
-    finally:
-        await http.aclose()
-    said = redact(body[:EXCERPT].decode("utf-8", "replace").strip())
-    return BadAnswer(f"the server sent {kind} and no stream: {said!r}", status_code=http.status_code)
+        What the model said stays as it is: a key may be a plain word, as some servers want it.
+        """
+        if word(getattr(event, "type", None)) in SPOKEN or not is_object(event):
+            return event
+        held: dict[str, Any] = plain(event)
+        if held.get("type") not in CLASSES:
+            told = concealed(held, self._hide.known)
+        elif held["type"] == "error":
+            told = concealed(held, self._hide)
+        else:
+            response = fields(held.get("response"))
+            error = concealed(response.get("error"), self._hide)
+            told = {**held, "response": {**response, "error": error}} if error else held
+        return event if told == held else as_object(told)
 
 
 def repaired(response: dict[str, Any], request: Mapping[str, Any]) -> Response:
@@ -152,20 +183,21 @@ def repaired(response: dict[str, Any], request: Mapping[str, Any]) -> Response:
 
 def as_object(event: dict[str, Any]) -> Any:
     """Return an event as openai's object; one of a type that openai does not know as an object of the same fields."""
-    model = CLASSES.get(event["type"], openai.BaseModel)
+    model = CLASSES.get(word(event.get("type")), openai.BaseModel)
     try:
         return model.model_validate(event)
     except ValidationError:  # a word that openai does not list, such as an error code: kept as it is
         return model.construct(**event)
 
 
-def typed_raised(error: Exception) -> AntiphonError:
+def typed_raised(error: Exception, hide: Hide) -> AntiphonError:
     """Return what the SDK raised as one of ours."""
     if isinstance(error, AntiphonError):
+        error.args = tuple(hide.known(one) if isinstance(one, str) else one for one in error.args)
         return error
     if isinstance(error, openai.OpenAIError):
-        return typed(error)
-    said = redact(f"{type(error).__name__}: {error}")
+        return typed(error, hide)
+    said = hide(f"{type(error).__name__}: {error}")
     if isinstance(error, httpx2.TimeoutException):
         return TimedOut(f"the stream was silent too long ({said})", stage="idle")
     if isinstance(error, ValueError | RecursionError):

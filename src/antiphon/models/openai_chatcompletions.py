@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon.backend import load_backend
 from antiphon.profile import find_profile
-from antiphon.stream.chunk import fields, word
+from antiphon.stream.chunk import fields
 
+from . import reasoning_content_replay as replay
 from .chat import ChatCompletionsModel
 from .exchange import Exchange
-from .reasoning_content_replay import (
-    ReasoningContentReplayContext,
-    ReasoningContentSource,
-    ShouldReplayReasoningContent,
-)
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -34,7 +30,7 @@ class OpenAIChatCompletionsModel(ChatCompletionsModel):
         self,
         model: str,
         openai_client: AsyncOpenAI | None = None,
-        should_replay_reasoning_content: ShouldReplayReasoningContent | None = None,
+        should_replay_reasoning_content: replay.ShouldReplayReasoningContent | None = None,
         strict_feature_validation: bool = False,
         buffer_streamed_tool_calls: bool = False,
         **options: Any,
@@ -61,7 +57,5 @@ class OpenAIChatCompletionsModel(ChatCompletionsModel):
         return super().exchange({**fields(request), "input": kept}, **options)
 
     def _replays(self, item: Mapping[str, Any]) -> bool:
-        data = fields(item.get("provider_data"))
-        source = ReasoningContentSource(item, word(data.get("model")) or None, data)
-        asked = ReasoningContentReplayContext(self.model, self._url, source)
+        asked = replay.asked_about(item, self.model, self._url)
         return self._should_replay is not None and self._should_replay(asked)

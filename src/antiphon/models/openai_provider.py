@@ -53,7 +53,7 @@ class OpenAIProvider(ModelProvider):
         self._named = {name: value for name, value in named.items() if value is not None}
         self._use_responses, self._retry = use_responses, retry
         self._native_options: dict[str, Any] = {"check": check, "repair": repair}
-        self._chat_options = {"strict_feature_validation": strict_feature_validation, **chat_options}
+        self._chat_options: dict[str, Any] = {"strict_feature_validation": strict_feature_validation, **chat_options}
         self._models: dict[tuple[str, bool], Model] = {}
 
     def get_model(self, model_name: str | None) -> Model:
@@ -61,7 +61,7 @@ class OpenAIProvider(ModelProvider):
         name = model_name or get_default_model()
         native = default_openai_api() == "responses" if self._use_responses is None else self._use_responses
         if (name, native) not in self._models:
-            self._models[name, native] = self._native(name) if native else self._chat(name)
+            self._models[name, native] = self._made(name, native=native)
         return self._models[name, native]
 
     async def aclose(self) -> None:
@@ -69,22 +69,15 @@ class OpenAIProvider(ModelProvider):
         for model in self._models.values():
             await model.close()
 
-    def _native(self, name: str) -> Model:
+    def _made(self, name: str, *, native: bool) -> Model:
+        own = self._key is not None or bool(self._named)
+        client = self._given or (None if own else default_openai_client())
+        key = self._key or default_openai_key()
+        made_with: dict[str, Any] = {"retry": self._retry}
+        if client is None:
+            made_with |= {**self._named, **({"api_key": key} if key else {})}
+        if not native:
+            return OpenAIChatCompletionsModel(name, client, **{**made_with, **self._chat_options})
         from .openai_responses import OpenAIResponsesModel  # it brings openai
 
-        client = self._client()
-        made_with = self._made_with(client)
-        return OpenAIResponsesModel(name, client, retry=self._retry, **self._native_options, **made_with)
-
-    def _chat(self, name: str) -> Model:
-        client = self._client()
-        made_with: dict[str, Any] = {**self._made_with(client), **self._chat_options}
-        return OpenAIChatCompletionsModel(name, client, retry=self._retry, **made_with)
-
-    def _client(self) -> AsyncOpenAI | None:
-        own = self._key is not None or bool(self._named)
-        return self._given or (None if own else default_openai_client())
-
-    def _made_with(self, client: AsyncOpenAI | None) -> dict[str, Any]:
-        key = self._key or default_openai_key()
-        return {} if client is not None else {**self._named, **({"api_key": key} if key else {})}
+        return OpenAIResponsesModel(name, client, **{**made_with, **self._native_options})

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
 import openai
 from openai import AsyncOpenAI
 
-from antiphon.errors import BadInput
+from antiphon.concealing import secret_values
+from antiphon.errors import BadInput, BadRequest
 from antiphon.request import Change
 from antiphon.request.report import REFUSED
 from antiphon.stream.accumulate import plain
@@ -22,10 +23,9 @@ from .defaults import default_openai_key
 from .exchange import EventStream, counted, with_requests
 from .interface import ModelResponse
 from .native import Asked
-from .native_input import native_input
+from .native_input import may_open, native_input, refuses_seals
 from .retry import ModelRetrySettings
 from .retrying import Retrying
-from .sdk_errors import without
 from .settings import ModelSettings
 
 NO_KEY = "none"  # the SDK wants a key, also for servers that want none
@@ -41,7 +41,8 @@ class OpenAIResponsesModel(CallModel):
     that deviate come in the canonical form, with all that the server says; `check` then looks at what comes out.
 
     A history of a chat backend goes without the ids that no server gave, and without its reasoning: what is left out
-    is logged on "antiphon", and `native_input` tells it beforehand.
+    is logged on "antiphon", and `native_input` tells it beforehand. Reasoning that antiphon's gateway sealed goes to
+    servers other than OpenAI's, once more without it to one that refuses it, and from then on never.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class OpenAIResponsesModel(CallModel):
         self.model = model
         self.retry = retry
         self._check, self._repair = check, repair
+        self._opens: bool | None = None  # whether the server may open what antiphon sealed
         self._given = client
         self._made: AsyncOpenAI | None = None
         self._base_url, self._key = base_url, api_key
@@ -81,7 +83,9 @@ class OpenAIResponsesModel(CallModel):
         held = {name: value for name, value in fields(request).items() if value is not None}
         streamed = bool(held.get("stream")) if stream is None else stream
         held |= {"model": held.get("model") or self.model, "stream": streamed}
-        held["input"], report = native_input(held.get("input", ""))
+        if self._opens is None:
+            self._opens = may_open(self._server())
+        held["input"], report = native_input(held.get("input", ""), opens=self._opens)
         self._tell(report)
         if headers:
             held["extra_headers"] = {**(held.get("extra_headers") or {}), **headers}
@@ -90,7 +94,15 @@ class OpenAIResponsesModel(CallModel):
         stored = (held.get("previous_response_id"), held.get("conversation"))
         settings = self.retry.resolve(retry) if self.retry else retry
         how: Retrying[Asked] = Retrying(settings, self.get_retry_advice, streamed, *stored)
-        return await self._answer(held, how)
+        try:
+            return await self._answer(held, how)
+        except BadRequest as refusal:
+            unsealed, report = native_input(held["input"], opens=False)
+            if not report or not refuses_seals(refusal):
+                raise
+        self._opens = False
+        self._tell(report)
+        return await self._answer({**held, "input": unsealed}, how, before=1)
 
     async def answer(self, call: ModelCall) -> ModelResponse:
         """Return the answer to a call. Raises a ProviderError where it failed."""
@@ -119,19 +131,20 @@ class OpenAIResponsesModel(CallModel):
             level = logging.WARNING if change.kind in REFUSED else logging.DEBUG
             logging.getLogger("antiphon").log(level, "model %s: %s", self.model, change)
 
-    async def _answer(self, request: Mapping[str, Any], how: Retrying[Asked]) -> Any:
-        requests = 0
+    async def _answer(self, request: Mapping[str, Any], how: Retrying[Asked], before: int = 0) -> Any:
+        """Return the answer. `before`: how many requests were made already."""
+        requests = before
 
         async def attempt() -> Asked:
             nonlocal requests
             requests += 1
-            asked = Asked(self._ask, request, self._repair)
+            asked = Asked(self._ask, request, self._repair, lambda: self._secrets(request))
             await asked.begin()
             return asked
 
         asked = await how.run(attempt)
         if asked.failure is not None:
-            raise without(asked.failure, self._known_key())
+            raise asked.failure
         if request["stream"]:
             events = asked.attempt.events
             told = self._told(asked, requests)
@@ -151,7 +164,7 @@ class OpenAIResponsesModel(CallModel):
                     told.append(event)
                 yield event if requests == 1 else counted(event, requests)
         if asked.error is not None:
-            raise without(asked.error, self._known_key())
+            raise asked.error
         if self._check:
             check_events(told)
 
@@ -159,9 +172,20 @@ class OpenAIResponsesModel(CallModel):
         create: Any = self._client().responses.create  # its overloads know no request that is a mapping
         return await create(**request)
 
-    def _known_key(self) -> str | None:
-        made = self._given or self._made
-        return self._key if made is None else made.api_key
+    def _secrets(self, request: Mapping[str, Any]) -> Iterator[str | None]:
+        """Yield what goes out with a request and may not come back: keys, and headers and parameters that are secret."""
+        yield self._key
+        for named in (request.get("extra_headers"), request.get("extra_query")):
+            yield from secret_values(named)
+        client = self._given or self._made
+        if client is not None:
+            yield client.api_key
+            for named in (client.default_headers, client.default_query):
+                yield from secret_values(named)
+
+    def _server(self) -> str:
+        """Return the URL of the server, "" where it is not known."""
+        return str(self._client().base_url)
 
     def _client(self) -> AsyncOpenAI:
         if self._given is not None:

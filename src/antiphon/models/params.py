@@ -14,19 +14,10 @@ Json = dict[str, Any]
 
 # setting -> the parameter that it is; what is read otherwise is in `_settings`, `_text` and `_included`
 PARAMETERS: dict[str, str] = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "frequency_penalty": "frequency_penalty",
-    "presence_penalty": "presence_penalty",
-    "truncation": "truncation",
     "max_tokens": "max_output_tokens",
-    "reasoning": "reasoning",
-    "metadata": "metadata",
-    "store": "store",
-    "prompt_cache_retention": "prompt_cache_retention",
-    "prompt_cache_options": "prompt_cache_options",
-    "context_management": "context_management",
-    "top_logprobs": "top_logprobs",
+    **{name: name for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty", "top_logprobs")},
+    **{name: name for name in ("truncation", "reasoning", "metadata", "store", "context_management")},
+    **{name: name for name in ("prompt_cache_retention", "prompt_cache_options")},
 }
 LOGPROBS = "message.output_text.logprobs"
 CHOICE_MODES = frozenset({"auto", "required", "none"})
@@ -151,13 +142,7 @@ def choice_param(choice: Any) -> Any:
 
 
 def _function(name: str, description: str | None, schema: Mapping[str, Any], strict: bool) -> Json:
-    return {
-        "type": "function",
-        "name": name,
-        "description": description,
-        "parameters": dict(schema),
-        "strict": strict,
-    }
+    return {"type": "function", "name": name, "description": description, "parameters": dict(schema), "strict": strict}
 
 
 def _settings(settings: ModelSettings) -> Json:

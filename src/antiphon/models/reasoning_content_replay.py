@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from antiphon.profile import profile_by_word
+from antiphon.stream.chunk import fields, word
 
 MADE_HERE = frozenset({"thinking_blocks", "reasoning_details", "family"})  # of `provider_data`: they name no model
 
@@ -27,6 +28,13 @@ class ReasoningContentReplayContext:
     model: str
     base_url: str | None
     reasoning: ReasoningContentSource
+
+
+def asked_about(item: Mapping[str, Any], model: str, base_url: str | None) -> ReasoningContentReplayContext:
+    """Return what is asked about a reasoning item."""
+    data = fields(item.get("provider_data"))
+    source = ReasoningContentSource(item, word(data.get("model")) or None, data)
+    return ReasoningContentReplayContext(model, None if base_url is None else base_url.rstrip("/"), source)
 
 
 ShouldReplayReasoningContent: TypeAlias = Callable[[ReasoningContentReplayContext], bool]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import openai
 
+from antiphon.concealing import Hide
 from antiphon.errors import (
     AuthenticationFailed,
     BadRequest,
@@ -15,7 +16,6 @@ from antiphon.errors import (
     ServerFailed,
     TimedOut,
 )
-from antiphon.stream.faults import redact
 
 from .waits import retry_after
 
@@ -29,27 +29,14 @@ STATUSES: dict[int, type[ProviderError]] = {
 }
 
 
-SHORTEST = 6  # characters of a key; what is shorter is a placeholder
-
-
-def without(error: BaseException, key: str | None) -> BaseException:
-    """Return the error, which says the key no more; `redact` knows keys by their look alone."""
-    if key is None or len(key) < SHORTEST:
-        return error
-    error.args = tuple(one.replace(key, "***") if isinstance(one, str) else one for one in error.args)
-    if isinstance(error, ProviderError) and error.body:
-        error.body = error.body.replace(key, "***")
-    return error
-
-
-def typed(error: openai.OpenAIError) -> ProviderError:
+def typed(error: openai.OpenAIError, hide: Hide) -> ProviderError:
     """Return an error of the SDK as one of ours."""
-    message = redact(str(error)) or type(error).__name__
+    message = hide(str(error)) or type(error).__name__
     if isinstance(error, openai.APITimeoutError):
         return TimedOut(message)
     if isinstance(error, openai.APIConnectionError):
         return ConnectionFailed(message)
-    code = error.code if isinstance(error, openai.APIError) else None
+    code = hide(error.code) if isinstance(error, openai.APIError) and error.code else None
     if not isinstance(error, openai.APIStatusError):
         return ServerFailed(message, code=code)
     status = error.status_code
@@ -58,7 +45,7 @@ def typed(error: openai.OpenAIError) -> ProviderError:
         message,
         status_code=status,
         code=code,
-        param=error.param,
+        param=hide(error.param) if error.param else None,
         request_id=error.request_id,
         retry_after=retry_after(error.response.headers),
     )

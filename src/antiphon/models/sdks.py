@@ -25,12 +25,7 @@ class AnyLLMModel(ChatCompletionsModel):
     """
 
     def __new__(
-        cls,
-        model: str,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        api: str | None = None,
-        **options: Any,
+        cls, model: str, base_url: str | None = None, api_key: str | None = None, api: str | None = None, **options: Any
     ) -> Any:
         """Return a model of that API."""
         if api not in (None, "chat_completions", "responses"):

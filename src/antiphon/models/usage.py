@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import fields as dataclass_fields
+from typing import Any, TypeVar
 
 from antiphon.stream.chunk import fields, whole_number
 
@@ -35,6 +36,9 @@ class RequestUsage:
     output_tokens_details: OutputTokensDetails
 
 
+D = TypeVar("D", InputTokensDetails, OutputTokensDetails)
+
+
 @dataclass
 class Usage:
     """Tokens and requests, also those that failed and were tried again.
@@ -52,8 +56,8 @@ class Usage:
     request_usage_entries: list[RequestUsage] = field(default_factory=list[RequestUsage])
 
     def __post_init__(self) -> None:
-        self.input_tokens_details = _input_details(self.input_tokens_details)
-        self.output_tokens_details = _output_details(self.output_tokens_details)
+        self.input_tokens_details = _details(InputTokensDetails, self.input_tokens_details)
+        self.output_tokens_details = _details(OutputTokensDetails, self.output_tokens_details)
 
     def add(self, other: Usage) -> None:
         """Add `other` to this."""
@@ -62,13 +66,8 @@ class Usage:
         self.input_tokens += other.input_tokens
         self.output_tokens += other.output_tokens
         self.total_tokens += other.total_tokens
-        self.input_tokens_details = InputTokensDetails(
-            self.input_tokens_details.cached_tokens + other.input_tokens_details.cached_tokens,
-            self.input_tokens_details.cache_write_tokens + other.input_tokens_details.cache_write_tokens,
-        )
-        self.output_tokens_details = OutputTokensDetails(
-            self.output_tokens_details.reasoning_tokens + other.output_tokens_details.reasoning_tokens
-        )
+        self.input_tokens_details = _sum(self.input_tokens_details, other.input_tokens_details)
+        self.output_tokens_details = _sum(self.output_tokens_details, other.output_tokens_details)
         self.request_usage_entries.extend(entries)
 
     def as_entries(self) -> list[RequestUsage]:
@@ -86,26 +85,24 @@ class Usage:
         return cls(
             requests=_count(fields(held.get("provider_data")), "requests") or 1,
             input_tokens=_count(usage, "input_tokens"),
-            input_tokens_details=_input_details(usage.get("input_tokens_details")),
+            input_tokens_details=_details(InputTokensDetails, usage.get("input_tokens_details")),
             output_tokens=_count(usage, "output_tokens"),
-            output_tokens_details=_output_details(usage.get("output_tokens_details")),
+            output_tokens_details=_details(OutputTokensDetails, usage.get("output_tokens_details")),
             total_tokens=_count(usage, "total_tokens"),
         )
 
 
-def _input_details(given: Any) -> InputTokensDetails:
-    if isinstance(given, InputTokensDetails):
+def _details(cls: type[D], given: Any) -> D:
+    """Return details, whatever they were given as; what is missing is 0."""
+    if isinstance(given, cls):
         return given
     held = fields(given)
-    return InputTokensDetails(_count(held, "cached_tokens"), _count(held, "cache_write_tokens"))
+    return cls(*(_count(held, one.name) for one in dataclass_fields(cls)))
 
 
-def _output_details(given: Any) -> OutputTokensDetails:
-    return (
-        given
-        if isinstance(given, OutputTokensDetails)
-        else OutputTokensDetails(_count(fields(given), "reasoning_tokens"))
-    )
+def _sum(one: D, other: D) -> D:
+    names = [held.name for held in dataclass_fields(one)]
+    return type(one)(*(getattr(one, name) + getattr(other, name) for name in names))
 
 
 def _count(held: Mapping[str, Any], name: str) -> int:

@@ -13,22 +13,24 @@ from typing import TYPE_CHECKING
 from antiphon.lazily import lazily
 
 if TYPE_CHECKING:
-    from .config import (
-        DEFAULT_MAX_TURNS,
-        CallModelData,
-        CallModelInputFilter,
-        ModelInputData,
-        ReasoningItemIdPolicy,
-        RunConfig,
-        ToolErrorFormatter,
-        ToolErrorFormatterArgs,
-        ToolExecutionConfig,
-        ToolNameCollisionPolicy,
-        ToolNotFoundBehavior,
-    )
-    from .context import RunContextWrapper
-    from .runner import AgentRunner, Runner, RunOptions, get_default_agent_runner, set_default_agent_runner
-    from .state import RunState
+    from .config import DEFAULT_MAX_TURNS as DEFAULT_MAX_TURNS
+    from .config import CallModelData as CallModelData
+    from .config import CallModelInputFilter as CallModelInputFilter
+    from .config import ModelInputData as ModelInputData
+    from .config import ReasoningItemIdPolicy as ReasoningItemIdPolicy
+    from .config import RunConfig as RunConfig
+    from .config import ToolErrorFormatter as ToolErrorFormatter
+    from .config import ToolErrorFormatterArgs as ToolErrorFormatterArgs
+    from .config import ToolExecutionConfig as ToolExecutionConfig
+    from .config import ToolNameCollisionPolicy as ToolNameCollisionPolicy
+    from .config import ToolNotFoundBehavior as ToolNotFoundBehavior
+    from .context import RunContextWrapper as RunContextWrapper
+    from .runner import AgentRunner as AgentRunner
+    from .runner import Runner as Runner
+    from .runner import RunOptions as RunOptions
+    from .runner import get_default_agent_runner as get_default_agent_runner
+    from .runner import set_default_agent_runner as set_default_agent_runner
+    from .state import RunState as RunState
 
 # module -> its public names
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -49,25 +51,5 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ".runner": ("AgentRunner", "RunOptions", "Runner", "get_default_agent_runner", "set_default_agent_runner"),
     ".state": ("RunState",),
 }
-__all__ = [
-    "DEFAULT_MAX_TURNS",
-    "AgentRunner",
-    "CallModelData",
-    "CallModelInputFilter",
-    "ModelInputData",
-    "ReasoningItemIdPolicy",
-    "RunConfig",
-    "RunContextWrapper",
-    "RunOptions",
-    "RunState",
-    "Runner",
-    "ToolErrorFormatter",
-    "ToolErrorFormatterArgs",
-    "ToolExecutionConfig",
-    "ToolNameCollisionPolicy",
-    "ToolNotFoundBehavior",
-    "get_default_agent_runner",
-    "set_default_agent_runner",
-]
 
 __getattr__, __dir__ = lazily(__name__, _NAMES)

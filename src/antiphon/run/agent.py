@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, Required, TypeAlias, TypedDict, TypeGuard, get_origin
+from typing import Any, Generic, Literal, Required, TypeAlias, TypedDict, TypeGuard, get_origin
 
+from antiphon.logger import logger
 from antiphon.models.interface import Model
 from antiphon.models.settings import ModelSettings
 
@@ -17,11 +17,6 @@ from .hooks import AgentHooksBase
 from .output_schema import AgentOutputSchemaBase
 from .reading import is_dict
 from .tool import FunctionTool, FunctionToolResult, default_tool_error_function
-
-if TYPE_CHECKING:
-    from .agent_tool import AgentToolOptions
-
-logger = logging.getLogger("antiphon")
 
 
 @dataclass
@@ -79,10 +74,7 @@ FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(LISTS, ("a list", lambda value: isinstance(value, list))),
     "mcp_config": ("a dict", lambda value: isinstance(value, dict)),
     "instructions": ("a string, callable, or None", lambda value: isinstance(value, str) or callable(value)),
-    "prompt": (
-        "a Prompt, DynamicPromptFunction, or None",
-        lambda value: isinstance(value, Mapping) or callable(value),
-    ),
+    "prompt": ("a Prompt, DynamicPromptFunction, or None", lambda value: isinstance(value, Mapping) or callable(value)),
     "model": ("a string, Model, or None", lambda value: isinstance(value, str | Model)),
     "model_settings": ("a ModelSettings instance or a dict", lambda value: isinstance(value, ModelSettings | Mapping)),
     "output_type": (
@@ -96,6 +88,32 @@ FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "reset_tool_choice": ("a boolean", lambda value: isinstance(value, bool)),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class AgentToolOptions:
+    """The options of `Agent.as_tool`.
+
+    `custom_output_extractor`: an async function of the nested result. `on_stream` makes the nested run a streamed one
+    and is given its events. `parameters`: a dataclass or pydantic model, instead of one text.
+    """
+
+    tool_name: str | None
+    tool_description: str | None
+    custom_output_extractor: Any = None
+    is_enabled: Any = True
+    on_stream: Any = None
+    run_config: Any = None
+    max_turns: int | None = None
+    hooks: Any = None
+    previous_response_id: str | None = None
+    conversation_id: str | None = None
+    session: Any = None
+    failure_error_function: Any = default_tool_error_function
+    needs_approval: Any = False
+    parameters: type[Any] | None = None
+    input_builder: Any = None
+    include_input_schema: bool = False
 
 
 @dataclass(eq=False)
@@ -160,50 +178,15 @@ class Agent(AgentBase[TContext]):
         return replace(self, **changes)
 
     def as_tool(
-        self,
-        tool_name: str | None,
-        tool_description: str | None,
-        custom_output_extractor: Any = None,
-        is_enabled: Any = True,
-        on_stream: Any = None,
-        run_config: Any = None,
-        max_turns: int | None = None,
-        hooks: Any = None,
-        previous_response_id: str | None = None,
-        conversation_id: str | None = None,
-        session: Any = None,
-        failure_error_function: Any = default_tool_error_function,
-        needs_approval: Any = False,
-        parameters: type[Any] | None = None,
-        input_builder: Any = None,
-        include_input_schema: bool = False,
+        self, tool_name: str | None, tool_description: str | None, *positional: Any, **options: Any
     ) -> FunctionTool:
         """Return a function tool that runs this agent on what the model writes, and answers with its final output.
 
-        `custom_output_extractor`: an async function of the nested result. `on_stream` makes the nested run a streamed
-        one and is given its events. `parameters`: a dataclass or pydantic model, instead of one text.
+        The options are those of `AgentToolOptions`. Raises TypeError for any other.
         """
-        from .agent_tool import AgentToolOptions, agent_tool
+        from .agent_tool import agent_tool
 
-        options: AgentToolOptions = AgentToolOptions(
-            tool_name=tool_name,
-            tool_description=tool_description,
-            custom_output_extractor=custom_output_extractor,
-            is_enabled=is_enabled,
-            on_stream=on_stream,
-            run_config=run_config,
-            max_turns=max_turns,
-            hooks=hooks,
-            previous_response_id=previous_response_id,
-            conversation_id=conversation_id,
-            session=session,
-            failure_error_function=failure_error_function,
-            needs_approval=needs_approval,
-            parameters=parameters,
-            input_builder=input_builder,
-            include_input_schema=include_input_schema,
-        )
-        return agent_tool(self, options)
+        return agent_tool(self, AgentToolOptions(tool_name, tool_description, *positional, **options))
 
     async def get_system_prompt(self, run_context: RunContextWrapper[TContext]) -> str | None:
         """Return the instructions. Raises TypeError for a callable that takes other than context and agent."""

@@ -4,36 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import Any, TypedDict
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
 from antiphon.exceptions import ModelBehaviorError, UserError
+from antiphon.logger import logger
 
+from .agent import Agent, AgentToolOptions
 from .awaiting import settled
 from .config import DEFAULT_MAX_TURNS, RunConfig
-from .context import RunContextWrapper
+from .context import RunContextWrapper, ToolContext
+from .docstrings import function_style
 from .events import AgentUpdatedStreamEvent, StreamEvent
 from .execute import Paused
-from .function_tool import forgiving, said_of
+from .function_tool import forgiving
 from .items import ItemHelpers, MessageOutputItem, ToolCallOutputItem
-from .naming import function_style
+from .reading import Json
 from .result import AgentToolInvocation, RunResultBase, RunResultStreaming
-from .runner import drained, make_run, start
-from .schema import QuietSchema
-from .state import Conversation, RunState
+from .runner import RunOptions, drained, make_run, start
+from .schema import QuietSchema, Unfit, fitting
+from .state import RunState
 from .strict import ensure_strict_json_schema
 from .tool import FunctionTool, ToolOrigin, ToolOriginType
-from .tool_context import ToolContext
-
-if TYPE_CHECKING:
-    from .agent import Agent
-
-Json: TypeAlias = dict[str, Any]
-
-logger = logging.getLogger("antiphon")
 
 
 class AgentAsToolInput(BaseModel):
@@ -56,28 +50,6 @@ class StructuredToolInput(TypedDict):
     params: Any
     summary: str | None
     json_schema: Json | None
-
-
-@dataclass(frozen=True, slots=True)
-class AgentToolOptions:
-    """The options of `Agent.as_tool`."""
-
-    tool_name: str | None
-    tool_description: str | None
-    custom_output_extractor: Any
-    is_enabled: Any
-    on_stream: Any
-    run_config: Any
-    max_turns: int | None
-    hooks: Any
-    previous_response_id: str | None
-    conversation_id: str | None
-    session: Any
-    failure_error_function: Any
-    needs_approval: Any
-    parameters: type[Any] | None
-    input_builder: Any
-    include_input_schema: bool
 
 
 def agent_tool(agent: Agent[Any], options: AgentToolOptions) -> FunctionTool:
@@ -139,19 +111,22 @@ class AgentCaller:
         structured = self.options.parameters is not None or self.options.input_builder is not None
         ledger = ctx._ledger.inner(ctx.qualified_tool_name)  # pyright: ignore[reportPrivateUsage]  # as above
         context = RunContextWrapper(ctx.context, tool_input=params if structured else None)
-        turns = DEFAULT_MAX_TURNS if self.options.max_turns is None else self.options.max_turns
-        kept = Conversation(self.options.conversation_id, self.options.previous_response_id)
-        state = start(self.agent, await self._input(params), context, turns, kept)
+        asked: RunOptions = {
+            "context": context,
+            "max_turns": DEFAULT_MAX_TURNS if self.options.max_turns is None else self.options.max_turns,
+            "conversation_id": self.options.conversation_id,
+            "previous_response_id": self.options.previous_response_id,
+        }
+        state = start(self.agent, await self._input(params), asked)
         state.context._ledger = ledger  # pyright: ignore[reportPrivateUsage]  # as above
         return state
 
     def _params(self, ctx: ToolContext[Any], arguments: str) -> Any:
         """Return the arguments as JSON data. Raises ModelBehaviorError, without them, where they do not fit."""
-        try:
-            return self.adapter.dump_python(self.adapter.validate_json(arguments or "{}"), mode="json")
-        except ValidationError as error:
-            problem = said_of(error)
-        raise ModelBehaviorError(f"Invalid JSON input for tool {ctx.tool_name}: {problem}")
+        read = fitting(self.adapter.validate_json, arguments or "{}")
+        if isinstance(read, Unfit):
+            raise ModelBehaviorError(f"Invalid JSON input for tool {ctx.tool_name}: {read.why}")
+        return self.adapter.dump_python(read, mode="json")
 
     async def _input(self, params: Any) -> str | list[Any]:
         """Return the input of the run."""
@@ -170,7 +145,8 @@ class AgentCaller:
     async def _run(self, ctx: ToolContext[Any], state: RunState[Any]) -> RunResultBase:
         options = self.options
         config = RunConfig.of(options.run_config) if options.run_config is not None else ctx.run_config
-        run = make_run(state, state.original_input, options.hooks, config, None, options.session)
+        asked: RunOptions = {"hooks": options.hooks, "run_config": config, "session": options.session}
+        run = make_run(state, state.original_input, asked)
         if options.on_stream is None:
             return await drained(run)
         run.streamed = True

@@ -6,14 +6,15 @@ A decision is bound to the exact invocation (kind, name, arguments, id): another
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any
 
 from antiphon.exceptions import ModelBehaviorError
 from antiphon.stream.chunk import plain
 
-Json: TypeAlias = dict[str, Any]
+from .reading import Json
 
 # type of a call -> the name of its tool, where the call itself has none
 NAMELESS: dict[str, str] = {
@@ -107,11 +108,6 @@ class Decision:
             self.approved is True, self.rejected is True, sticky_rejection_message=self.sticky_rejection_message
         )
 
-    def copy(self) -> Decision:
-        """Return one of its own."""
-        approved, rejected = _own(self.approved), _own(self.rejected)
-        return Decision(approved, rejected, dict(self.rejection_messages), self.sticky_rejection_message)
-
     def _forget(self, call_id: str) -> None:
         for ids in (self.approved, self.rejected):
             if isinstance(ids, list) and call_id in ids:
@@ -187,7 +183,7 @@ class Ledger:
 
     def inner(self, tool: str) -> Ledger:
         """Return the ledger of a new run inside an agent tool: with what was decided for all its calls."""
-        return Ledger(_copies(self.agent_tool_approvals.get(tool, {})))
+        return Ledger(deepcopy(self.agent_tool_approvals.get(tool, {})))
 
     def keep(self, tool: str, inner: Ledger) -> None:
         """Keep what was decided for all calls inside an agent tool."""
@@ -198,9 +194,7 @@ class Ledger:
     def copy(self) -> Ledger:
         """Return a ledger of its own: later decisions in the one are not in the other."""
         return Ledger(
-            _copies(self.approvals),
-            {call_id: replace(one) for call_id, one in self.tool_invocations.items()},
-            {tool: _copies(decisions) for tool, decisions in self.agent_tool_approvals.items()},
+            *deepcopy((self.approvals, self.tool_invocations, self.agent_tool_approvals)),
             {call_id: state.settled() for call_id, state in self.nested.items()},
         )
 
@@ -209,14 +203,6 @@ class Ledger:
         data = asdict(replace(self, nested={}))
         del data["nested"]
         return data
-
-
-def _copies(decisions: dict[str, Decision]) -> dict[str, Decision]:
-    return {tool: one.copy() for tool, one in decisions.items()}
-
-
-def _own(ids: bool | list[str]) -> bool | list[str]:
-    return list(ids) if isinstance(ids, list) else ids
 
 
 def _with(ids: bool | list[str], call_id: str) -> bool | list[str]:

@@ -5,39 +5,25 @@ output item -> (class of the run item, what has to be done)
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from antiphon.exceptions import ModelBehaviorError, UserError
+from antiphon.logger import logger
 from antiphon.stream.chunk import fields, plain
 
 from .agent import Agent
 from .approvals import Ledger, qualified
+from .computer import ComputerTool
 from .config import RunConfig
+from .editor import ApplyPatchTool
 from .handoffs import Handoff
 from .hosted_tools import HostedMCPTool, ProgrammaticToolCallingTool
-from .items import (
-    CompactionItem,
-    HandoffCallItem,
-    MCPApprovalRequestItem,
-    MCPListToolsItem,
-    MessageOutputItem,
-    ReasoningItem,
-    RunItem,
-    RunItemBase,
-    ToolCallItem,
-    ToolCallOutputItem,
-    ToolSearchCallItem,
-    ToolSearchOutputItem,
-)
-from .local_tools import ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool
+from .items import OF_MODEL, HandoffCallItem, ReasoningItem, RunItem, ToolCallItem, ToolCallOutputItem
+from .local_tools import ApprovableTool, CustomTool, LocalTool
+from .shell import LocalShellTool, ShellTool
 from .tool import FunctionTool
-
-logger = logging.getLogger("antiphon")
-
-LocalTool: TypeAlias = FunctionTool | CustomTool | ComputerTool[Any] | LocalShellTool | ShellTool | ApplyPatchTool
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +31,7 @@ class ToolRun:
     """A call that a tool of the agent answers."""
 
     call: Any
-    tool: LocalTool
+    tool: FunctionTool | LocalTool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +80,6 @@ class Answer:
             self.used.append(used)
 
 
-# type of an output item -> its class, for those that need nothing to be done
-SETTLED: dict[str, Callable[[Agent[Any], Any], RunItem]] = {
-    "message": MessageOutputItem,
-    "reasoning": ReasoningItem,
-    "compaction": CompactionItem,
-    "tool_search_call": ToolSearchCallItem,
-    "tool_search_output": ToolSearchOutputItem,
-    "mcp_list_tools": MCPListToolsItem,
-}
 # type of a call that the server has run itself -> the name of its tool
 SERVED: dict[str, str] = {
     "web_search_call": "web_search",
@@ -167,9 +144,7 @@ def offer(agent: Agent[Any], tools: Iterable[Any], handoffs: Iterable[Handoff[An
         named[key] = one
     kept = list(named.values())
     return Offered(
-        agent,
-        [one for one in kept if not isinstance(one, Handoff)],
-        [one for one in kept if isinstance(one, Handoff)],
+        agent, [one for one in kept if not isinstance(one, Handoff)], [one for one in kept if isinstance(one, Handoff)]
     )
 
 
@@ -197,7 +172,7 @@ def classify(output: Sequence[Any], offered: Offered, config: RunConfig, ledger:
     for raw in output:
         kind = str(fields(raw).get("type"))
         programs.check(raw, kind, offered)
-        if (kind.endswith("_call") and kind not in SERVED and kind not in SETTLED) or kind == "mcp_approval_request":
+        if (kind.endswith("_call") and kind not in SERVED and kind not in OF_MODEL) or kind == "mcp_approval_request":
             made = ledger.register(raw)
             call_id = str(fields(raw).get("call_id") or fields(raw).get("id"))
             if made.completed or call_id in seen:
@@ -216,8 +191,9 @@ def _leave_out(answer: Answer) -> None:
 
 def _take(answer: Answer, raw: Any, kind: str, offered: Offered, config: RunConfig) -> None:
     agent = offered.agent
-    if kind in SETTLED:
-        answer.add(SETTLED[kind](agent, raw))
+    if kind in OF_MODEL:
+        asks = ApprovalRequest(raw, _mcp_server(raw, offered)) if kind == "mcp_approval_request" else None
+        answer.add(OF_MODEL[kind](agent, raw), asks)
     elif kind in SERVED:
         answer.add(ToolCallItem(agent, raw), used=SERVED[kind])
     elif kind in BROUGHT:
@@ -229,8 +205,6 @@ def _take(answer: Answer, raw: Any, kind: str, offered: Offered, config: RunConf
         _take_custom(answer, raw, offered)
     elif kind in LOCAL:
         _take_local(answer, raw, kind, offered)
-    elif kind == "mcp_approval_request":
-        answer.add(MCPApprovalRequestItem(agent, raw), ApprovalRequest(raw, _mcp_server(raw, offered)))
     else:
         logger.warning("an output item of type %r means nothing to a run: it is left out", kind)
 
@@ -269,7 +243,7 @@ def _take_local(answer: Answer, call: Any, kind: str, offered: Offered) -> None:
     tool = offered.first(*kinds)
     if tool is None:
         raise ModelBehaviorError(f"Model produced {words} without {needed}.")
-    if isinstance(tool, ShellTool | ApplyPatchTool):
+    if isinstance(tool, ApprovableTool):
         _check_caller(call, tool.allowed_callers, tool.name)
     hosted = isinstance(tool, ShellTool) and (tool.environment or {}).get("type") != "local"
     item = ToolCallItem(offered.agent, call, resolved_tool_name=tool.name)
@@ -304,10 +278,9 @@ class Programs:
 
     @classmethod
     def of(cls, items: Iterable[Any]) -> Programs:
-        """Return the programs in what came before: run items, or input items of the caller."""
+        """Return the programs in what came before: raw items of the run, or input items of the caller."""
         found = cls()
-        for one in items:
-            held = fields(one.raw_item) if isinstance(one, RunItemBase) else fields(one)
+        for held in map(fields, items):
             found.note(held, str(held.get("type")))
         return found
 

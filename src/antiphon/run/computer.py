@@ -1,17 +1,37 @@
-"""`Computer` and `AsyncComputer`: what a computer tool acts on. A screenshot is base64 data of a PNG image."""
+"""A computer that a model uses: what the tool acts on, and what it does. A screenshot is base64 data of a PNG image."""
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias
 
 from typing_extensions import TypeVar
 
+from antiphon.exceptions import ModelBehaviorError, UserError
+
+from .awaiting import MaybeAwaitable, settled
+from .context import RunContextWrapper, ToolContext
+from .local_tools import CustomDataExtractor, LocalTool
+from .reading import Json
+
 Environment: TypeAlias = Literal["mac", "windows", "ubuntu", "browser"]
 Button: TypeAlias = Literal["left", "right", "wheel", "back", "forward"]
 ComputerT = TypeVar("ComputerT", default=Any)
+# action of a computer -> the names of what it takes. Source: openai 3.57, `ComputerAction`.
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "click": ("x", "y", "button"),
+    "double_click": ("x", "y"),
+    "drag": ("path",),
+    "keypress": ("keys",),
+    "move": ("x", "y"),
+    "screenshot": (),
+    "scroll": ("x", "y", "scroll_x", "scroll_y"),
+    "type": ("text",),
+    "wait": (),
+}
 
 
 class _Screen:
@@ -80,3 +100,101 @@ class ComputerProvider(Generic[ComputerT]):
 
     create: Callable[..., Any]
     dispose: Callable[..., Any] | None = None
+
+
+@dataclass
+class ComputerToolSafetyCheckData:
+    """A safety check that the API asks to acknowledge before a computer acts."""
+
+    ctx_wrapper: RunContextWrapper[Any]
+    agent: Any
+    tool_call: Any
+    safety_check: Any
+
+
+@dataclass(eq=False)
+class ComputerTool(LocalTool, Generic[ComputerT], kind="computer", call="computer_call"):
+    """A computer that the model uses: an instance, or what makes one for each run."""
+
+    name = "computer_use_preview"
+    computer: ComputerT | Callable[..., Any] | ComputerProvider[Any]
+    on_safety_check: Callable[[ComputerToolSafetyCheckData], MaybeAwaitable[bool]] | None = None
+    custom_data_extractor: CustomDataExtractor | None = field(default=None, kw_only=True)
+
+    def to_responses_tool(self) -> Json:
+        """Return the tool as the API has it."""
+        return {"type": "computer"}
+
+    async def answer(self, call: Json, context: ToolContext[Any], computers: Computers) -> tuple[Json, Any]:
+        """Return the screenshot after the actions, and its URL. Raises UserError for a check that is not acknowledged."""
+        acknowledged = await self._acknowledged(call, context)
+        computer = await computers.of(self, context)
+        actions: list[Json] = call.get("actions") or ([call["action"]] if call.get("action") else [])
+        shot: Any = None
+        for action in actions:
+            shot = await _act(computer, action)
+        if not actions or actions[-1].get("type") != "screenshot":
+            shot = await _act(computer, {"type": "screenshot"})
+        url = f"data:image/png;base64,{shot}" if shot else ""
+        told: Json = {"output": {"type": "computer_screenshot", "image_url": url}}
+        return told | ({"acknowledged_safety_checks": acknowledged} if acknowledged else {}), url
+
+    async def _acknowledged(self, call: Json, context: ToolContext[Any]) -> list[Json]:
+        """Return the safety checks of a call, acknowledged. Raises UserError where one is not."""
+        checks: list[Json] = call.get("pending_safety_checks") or []
+        if checks and self.on_safety_check is None:
+            raise UserError(
+                "a computer call has pending safety checks, and ComputerTool has no on_safety_check: give one that "
+                "returns whether a check is acknowledged"
+            )
+        for check in checks:
+            data = ComputerToolSafetyCheckData(context, context.agent, context.tool_call, check)
+            if self.on_safety_check is None or not await settled(self.on_safety_check(data)):
+                raise UserError("Computer tool safety check was not acknowledged")
+        return checks
+
+
+class Computers:
+    """The computers of a run: each is made once, when it is first used, and cleared away at the end."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Any, Any]] = {}
+
+    async def of(self, tool: ComputerTool[Any], context: Any) -> Computer | AsyncComputer:
+        """Return the computer of a tool. Raises UserError where there is none."""
+        if id(tool) not in self._made:
+            self._made[id(tool)] = (tool, await _created(tool.computer, context))
+        found = self._made[id(tool)][1]
+        if not isinstance(found, Computer | AsyncComputer):
+            raise UserError(
+                f"a ComputerTool has {type(found).__name__}: a Computer, an AsyncComputer or what makes one"
+            )
+        return found
+
+    async def dispose(self, context: Any) -> None:
+        """Clear away the computers that a provider made."""
+        made, self._made = self._made, {}
+        for tool, computer in made.values():
+            provider: Any = tool.computer
+            if isinstance(provider, ComputerProvider) and provider.dispose is not None:
+                await settled(provider.dispose(run_context=context, computer=computer))
+
+
+async def _created(given: Any, context: Any) -> Any:
+    if isinstance(given, ComputerProvider):
+        given = given.create
+    return await settled(given(run_context=context)) if callable(given) else given
+
+
+async def _act(computer: Any, action: Json) -> Any:
+    kind = str(action.get("type"))
+    if kind not in ACTIONS:
+        raise ModelBehaviorError(f"a computer was asked for {kind!r}: it can {', '.join(ACTIONS)}")
+    values = [action.get(name) for name in ACTIONS[kind]]
+    if kind == "drag":
+        values = [[(point["x"], point["y"]) for point in action.get("path") or ()]]
+    method: Callable[..., Any] = getattr(computer, kind)  # the table has the names of `Computer`
+    held = action.get("keys") if kind != "keypress" else None
+    if held and "keys" in inspect.signature(method).parameters:
+        return await settled(method(*values, keys=held))
+    return await settled(method(*values))

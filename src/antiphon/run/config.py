@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, get_args
+from typing import Any, Generic, Literal, TypeAlias, get_args
 
 from antiphon.exceptions import UserError
 from antiphon.models.interface import Model, ModelProvider
 from antiphon.models.multi_provider import MultiProvider
 from antiphon.models.settings import ModelSettings
 
+from .agent import Agent
 from .awaiting import MaybeAwaitable
 from .context import RunContextWrapper, TContext
-
-if TYPE_CHECKING:
-    from .agent import Agent
 
 DEFAULT_MAX_TURNS = 10
 SENSITIVE_VARIABLE = "OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA"

@@ -1,4 +1,4 @@
-"""What a docstring says of a function and of its parameters, in Google's, NumPy's or Sphinx's style."""
+"""What a function is called, and what its docstring says of it, in Google's, NumPy's or Sphinx's style."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from textwrap import indent
 from typing import Any, Literal, TypeAlias, get_args
 
 from antiphon.exceptions import UserError
+from antiphon.logger import logger
 
 DocstringStyle: TypeAlias = Literal["google", "numpy", "sphinx"]
 
@@ -63,6 +64,22 @@ def name_of(func: Callable[..., Any]) -> str:
     """Return the name of a function, of what a partial calls, or of an object's class."""
     inner = getattr(func, "func", func)  # functools.partial has it
     return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def function_style(name: str, *, warn_on_whitespace: bool = True) -> str:
+    """Return `name` as a function's: lower case, every other character than letters, digits and `_` made a `_`.
+
+    What changes is logged as a warning, case alone excepted, and white space where it is not worth one.
+    """
+    spaced = re.sub(r"\s", "_", name)
+    made = re.sub(r"[^a-zA-Z0-9_]", "_", spaced)
+    if made != (name if warn_on_whitespace else spaced):
+        logger.warning(
+            "the tool name %r has characters that a function's name has not: it is %r; letters, digits and _ stay",
+            name,
+            made.lower(),
+        )
+    return made.lower()
 
 
 def _sections(text: str, style: DocstringStyle | None) -> list[Any]:

@@ -1,13 +1,22 @@
-"""What an apply-patch tool asks for, and who does it."""
+"""Changes to files: what a model asks for, who makes them, and the tool."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, cast, get_args, runtime_checkable
+
+from antiphon.exceptions import ModelBehaviorError
 
 from .awaiting import MaybeAwaitable
+from .computer import Computers
+from .context import ToolContext
+from .local_tools import ApprovableTool, CustomDataExtractor, NeedsApproval, OnApproval, tried
+from .reading import Json, said
+from .tool import ToolCaller
 
 ApplyPatchOperationType: TypeAlias = Literal["create_file", "update_file", "delete_file"]
+OPERATIONS: tuple[ApplyPatchOperationType, ...] = get_args(ApplyPatchOperationType)
 
 
 @dataclass(slots=True)
@@ -36,3 +45,54 @@ class ApplyPatchEditor(Protocol):
     def create_file(self, operation: ApplyPatchOperation) -> MaybeAwaitable[ApplyPatchResult | str | None]: ...
     def update_file(self, operation: ApplyPatchOperation) -> MaybeAwaitable[ApplyPatchResult | str | None]: ...
     def delete_file(self, operation: ApplyPatchOperation) -> MaybeAwaitable[ApplyPatchResult | str | None]: ...
+
+
+@dataclass
+class ApplyPatchTool(ApprovableTool, kind="apply_patch", call="apply_patch_call"):
+    """Changes to files, which `editor` makes."""
+
+    type: ClassVar[str] = "apply_patch"
+    editor: ApplyPatchEditor
+    name: str = "apply_patch"
+    needs_approval: NeedsApproval = False
+    on_approval: OnApproval | None = None
+    custom_data_extractor: CustomDataExtractor | None = field(default=None, kw_only=True)
+    allowed_callers: list[ToolCaller] | None = field(default=None, kw_only=True)
+
+    def to_responses_tool(self) -> Json:
+        """Return the tool as the API has it."""
+        return {"type": "apply_patch", **said(allowed_callers=self.allowed_callers)}
+
+    def asked(self, call: Json, context: Any) -> ApplyPatchOperation:
+        """Return the change that a call asks for. Raises ModelBehaviorError where it is none."""
+        held: Json = call.get("operation") or {}
+        kind, path, diff, move_to = (held.get(name) for name in ("type", "path", "diff", "move_to"))
+        needs_diff = kind != "delete_file"
+        if (
+            kind not in OPERATIONS
+            or not isinstance(path, str)
+            or not path
+            or (needs_diff and not isinstance(diff, str))
+        ):
+            without = " without a diff" if needs_diff and not diff else ""
+            raise ModelBehaviorError(
+                f"an apply_patch call asks for {kind!r} of {path!r}{without}: one of {', '.join(OPERATIONS)} with a "
+                "path is expected, and a diff but for a deletion"
+            )
+        return ApplyPatchOperation(kind, path, diff if needs_diff else None, context, move_to)
+
+    def refusal(self, message: str) -> Json:
+        """Return what the output item of a rejected call says: that it failed."""
+        return {"output": message, "status": "failed"}
+
+    async def answer(self, call: Json, context: ToolContext[Any], computers: Computers) -> tuple[Json, Any]:
+        """Return how the change went, and what the model is told of it."""
+        change = self.asked(call, context)
+        method: Callable[..., Any] = getattr(self.editor, change.type)  # the types are the names of the methods
+        result, failed = await tried(lambda: method(change), "editor")
+        if isinstance(result, Mapping):
+            result = ApplyPatchResult(**cast("Json", result))
+        if isinstance(result, ApplyPatchResult):
+            failed, result = failed or result.status == "failed", result.output
+        text = "" if result is None else str(result)
+        return {"status": "failed" if failed else "completed", **({"output": text} if text else {})}, text

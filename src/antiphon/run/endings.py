@@ -1,28 +1,105 @@
-"""How a run ends: with its final output, checked; or, where an error has a handler, with what that says instead."""
+"""What comes after a turn, a closed union; and how a run ends: with its final output, checked, or, where an error has a
+handler, with what that says instead.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 
-from antiphon.exceptions import AgentsException, ModelBehaviorError, OutputGuardrailTripwireTriggered, UserError
+from antiphon import exceptions
 from antiphon.ids import RandomIds
 from antiphon.stream.chunk import plain
 
+from .agent import Agent, ToolsToFinalOutputResult
 from .awaiting import settled
+from .classify import Answer, HandoffRun
 from .config import RunErrorData, RunErrorHandlerInput, RunErrorHandlerResult
-from .decide import FinalOutput
 from .guards import check_output
-from .items import ItemHelpers, MessageOutputItem
+from .items import HandoffCallItem, ItemHelpers, MessageOutputItem, ToolApprovalItem, ToolCallItem, ToolCallOutputItem
 from .output_schema import AgentOutputSchemaBase
 from .running import Run
 from .session import before_output, without_output
 
-if TYPE_CHECKING:
-    from .agent import Agent
+# what may stop a run -> the key of its handler
+KINDS: dict[type[exceptions.AgentsException], str] = {
+    exceptions.MaxTurnsExceeded: "max_turns",
+    exceptions.ModelRefusalError: "model_refusal",
+    exceptions.ModelBehaviorError: "invalid_final_output",
+    exceptions.ModelIncompleteError: "incomplete",
+}
 
-ErrorKind: TypeAlias = Literal["max_turns", "model_refusal", "invalid_final_output", "incomplete"]
+
+@dataclass(frozen=True, slots=True)
+class FinalOutput:
+    """The run has its final output."""
+
+    output: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RunAgain:
+    """The model is called again, with what the turn brought."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffTo:
+    """Another agent takes over: the first of the calls wins, the others are told so."""
+
+    calls: tuple[HandoffRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """The run stops until these calls are decided about."""
+
+    pending: tuple[ToolApprovalItem, ...]
+
+
+Outcome: TypeAlias = FinalOutput | RunAgain | HandoffTo | Interruption
+
+USES = (ToolCallItem, ToolCallOutputItem, HandoffCallItem)
+
+
+def decide(
+    answer: Answer,
+    schema: Any,
+    pending: Sequence[ToolApprovalItem] = (),
+    by_tools: ToolsToFinalOutputResult | None = None,
+) -> Outcome:
+    """Return what comes after a turn whose tools have run.
+
+    In this order: calls that wait interrupt, a handoff wins, the tools may have said that they are the final output,
+    and an answer with nothing left to do is final. `schema`: what the output is parsed as; None is text. Raises
+    ModelRefusalError for a refusal, ModelBehaviorError for an output that is not what the schema says.
+    """
+    handoffs = tuple(one for one in answer.work if isinstance(one, HandoffRun))
+    if pending:
+        return Interruption(tuple(pending))
+    if handoffs:
+        return HandoffTo(handoffs)
+    if by_tools is not None and by_tools.is_final_output:
+        return FinalOutput(by_tools.final_output)
+    return RunAgain() if answer.work else _of_message(answer, schema)
+
+
+def _of_message(answer: Answer, schema: Any) -> Outcome:
+    messages = [item for item in answer.items if isinstance(item, MessageOutputItem)]
+    if not messages and (answer.repeated or any(isinstance(item, USES) for item in answer.items)):
+        return RunAgain()  # the server's own tools have run, and the model has not spoken yet
+    last = messages[-1].raw_item if messages else None
+    refusal = ItemHelpers.extract_refusal(last)
+    if refusal:
+        raise exceptions.ModelRefusalError(refusal)
+    text = ItemHelpers.extract_text(last)
+    if schema is None or schema.is_plain_text():
+        return FinalOutput(text or "")
+    return FinalOutput(schema.validate_json(text)) if text else RunAgain()
+
+
+# --- how it ends -----------------------------------------------------------------------------------------------------
 
 
 async def finish(run: Run, agent: Agent[Any], output: Any) -> None:
@@ -36,8 +113,8 @@ async def finish(run: Run, agent: Agent[Any], output: Any) -> None:
     if guardrails:
         await run.save(len(before_output(state.turn)))  # it is done, whatever is said of the output
     try:
-        await check_output(guardrails, state.context, agent, output, state.output_guardrail_results)
-    except OutputGuardrailTripwireTriggered:
+        await check_output(guardrails, agent, output, state)
+    except exceptions.OutputGuardrailTripwireTriggered:
         await run.keep(without_output(state.turn[state.turn_saved :]))
         raise
     await run.save()
@@ -46,17 +123,24 @@ async def finish(run: Run, agent: Agent[Any], output: Any) -> None:
     state.ended = True
 
 
-async def instead_of(run: Run, agent: Agent[Any], kind: ErrorKind, error: AgentsException) -> FinalOutput:
+async def instead_of(run: Run, agent: Agent[Any], error: exceptions.AgentsException) -> FinalOutput:
     """Return the final output that the handler of an error gives. Raises the error where there is none."""
-    handler = run.handlers.get(kind)
-    if handler is None:
+    output = await handled(run, agent, error)
+    if output is None:
         raise error
+    return output
+
+
+async def handled(run: Run, agent: Agent[Any], error: exceptions.AgentsException) -> FinalOutput | None:
+    """Return the final output that the handler of an error gives; None where there is none."""
+    handler = run.handlers.get(next(kind for cls, kind in KINDS.items() if isinstance(error, cls)))
+    if handler is None:
+        return None
     given: Any = await settled(handler(RunErrorHandlerInput(error, run.state.context, _data(run))))
     if given is None:
-        raise error
+        return None
     result = _result(given)
-    schema = run.schema(agent)
-    output, text = _checked(result.final_output, schema)
+    output, text = _checked(result.final_output, run.schema(agent))
     if result.include_in_history:
         run.state.turn.append(MessageOutputItem(agent, _message(text)))
     return FinalOutput(output)
@@ -78,7 +162,7 @@ def _result(given: Any) -> RunErrorHandlerResult:
     if "final_output" in held:
         extra = sorted(set(held) - {"final_output", "include_in_history"})
         if extra:
-            raise UserError(
+            raise exceptions.UserError(
                 f"an error handler returned {', '.join(extra)}: its keys are final_output and include_in_history"
             )
         return RunErrorHandlerResult(**held)
@@ -96,9 +180,9 @@ def _checked(output: Any, schema: AgentOutputSchemaBase | None) -> tuple[Any, st
         text = json.dumps(plain(held), ensure_ascii=False)
         try:
             return schema.validate_json(text), text
-        except ModelBehaviorError:
+        except exceptions.ModelBehaviorError:
             continue
-    raise UserError(f"the final output of an error handler, {type(output).__name__}, is no {schema.name()}")
+    raise exceptions.UserError(f"the final output of an error handler, {type(output).__name__}, is no {schema.name()}")
 
 
 def _message(text: str) -> Any:

@@ -1,56 +1,12 @@
-"""What a run's stream is made of, and the one table of the names of its items."""
+"""What a run's stream is made of. The names of its items are those of their classes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from .items import (
-    HandoffCallItem,
-    HandoffOutputItem,
-    MCPApprovalRequestItem,
-    MCPApprovalResponseItem,
-    MCPListToolsItem,
-    MessageOutputItem,
-    ReasoningItem,
-    RunItem,
-    ToolCallItem,
-    ToolCallOutputItem,
-    ToolSearchCallItem,
-    ToolSearchOutputItem,
-)
-
-if TYPE_CHECKING:
-    from .agent import Agent
-
-ItemEventName: TypeAlias = Literal[
-    "message_output_created",
-    "handoff_requested",
-    "handoff_occured",
-    "tool_called",
-    "tool_search_called",
-    "tool_search_output_created",
-    "tool_output",
-    "reasoning_item_created",
-    "mcp_approval_requested",
-    "mcp_approval_response",
-    "mcp_list_tools",
-]
-
-# class of an item -> the name under which it is streamed; the classes that are not here are not streamed
-NAMES: dict[type[Any], ItemEventName] = {
-    MessageOutputItem: "message_output_created",
-    HandoffCallItem: "handoff_requested",
-    HandoffOutputItem: "handoff_occured",
-    ToolCallItem: "tool_called",
-    ToolSearchCallItem: "tool_search_called",
-    ToolSearchOutputItem: "tool_search_output_created",
-    ToolCallOutputItem: "tool_output",
-    ReasoningItem: "reasoning_item_created",
-    MCPApprovalRequestItem: "mcp_approval_requested",
-    MCPApprovalResponseItem: "mcp_approval_response",
-    MCPListToolsItem: "mcp_list_tools",
-}
+from .agent import Agent
+from .items import ItemEventName, RunItem
 
 
 @dataclass(slots=True)
@@ -96,5 +52,4 @@ StreamEvent: TypeAlias = (
 
 def item_event(item: RunItem) -> RunItemStreamEvent | None:
     """Return the event of a new item; None for what is not streamed: approvals, compactions, added input."""
-    name = NAMES.get(type(item))
-    return None if name is None else RunItemStreamEvent(name, item)
+    return None if item.event is None else RunItemStreamEvent(item.event, item)

@@ -6,35 +6,24 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from antiphon.exceptions import (
-    AgentsException,
-    ModelBehaviorError,
-    ToolInputGuardrailTripwireTriggered,
-    ToolOutputGuardrailTripwireTriggered,
-    UserError,
-)
+from antiphon.exceptions import AgentsException, ModelBehaviorError, UserError
 from antiphon.stream.chunk import fields, plain
 
+from .agent import Agent
 from .approvals import Invocation
-from .awaiting import settled
-from .classify import ApprovalRequest, HandoffRun, LocalTool, ToolRun, UnknownTool, Work
+from .awaiting import settled, together
+from .classify import ApprovalRequest, HandoffRun, ToolRun, UnknownTool, Work
 from .config import ToolErrorFormatterArgs, ToolExecutionConfig
+from .context import ToolContext
 from .function_tool import FunctionInvoker
-from .hosted_tools import MCPToolApprovalRequest
-from .items import (
-    ItemHelpers,
-    MCPApprovalResponseItem,
-    RunItem,
-    ToolApprovalItem,
-    ToolCallOutputItem,
-    call_id_of,
-)
-from .local_calls import Made, asked, make, refused
-from .local_tools import ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool
+from .guardrails import ToolInputGuardrailData, ToolOutputGuardrailData
+from .hosted_tools import HostedMCPTool, MCPToolApprovalRequest
+from .items import ItemHelpers, MCPApprovalResponseItem, RunItem, ToolApprovalItem, ToolCallOutputItem, call_id_of
+from .local_tools import ApprovableTool, Kind, LocalTool
 from .reading import is_dict
-from .together import together
+from .running import Run
 from .tool import (
     DEFAULT_APPROVAL_REJECTION_MESSAGE,
     ErrorText,
@@ -45,28 +34,8 @@ from .tool import (
     default_tool_error_function,
     invoke_function_tool,
 )
-from .tool_context import ToolContext
-from .tool_guardrails import (
-    ToolInputGuardrailData,
-    ToolInputGuardrailResult,
-    ToolOutputGuardrailData,
-    ToolOutputGuardrailResult,
-)
 
-if TYPE_CHECKING:
-    from .agent import Agent
-    from .running import Run
-
-Kind: TypeAlias = Literal["function", "computer", "shell", "apply_patch", "custom"]
-# class of a tool -> what `tool_error_formatter` is told of it
-KINDS: dict[type[Any], Kind] = {
-    FunctionTool: "function",
-    CustomTool: "custom",
-    ComputerTool: "computer",
-    ShellTool: "shell",
-    LocalShellTool: "shell",
-    ApplyPatchTool: "apply_patch",
-}
+NO_JSON = object()  # of arguments that cannot be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +78,7 @@ async def execute(run: Run, agent: Agent[Any], work: Sequence[Work]) -> Executed
     is in the turn also where another call fails.
     """
     state, ledger = run.state, run.ledger
-    done: dict[int, Done] = {place: one for place, one in enumerate(_earlier(run, work)) if one is not None}
+    done = _earlier(run, work)
     made = frozenset(done)
 
     async def note(place: int, job: Coroutine[Any, Any, Done]) -> None:
@@ -135,85 +104,118 @@ async def execute(run: Run, agent: Agent[Any], work: Sequence[Work]) -> Executed
     return executed
 
 
-def _earlier(run: Run, work: Sequence[Work]) -> list[Output | None]:
-    """Return what the functions among the calls returned when an earlier run made them, at their places."""
+def _earlier(run: Run, work: Sequence[Work]) -> dict[int, Done]:
+    """Return what the functions among the calls returned when an earlier run made them, by their places."""
     outputs = {item.call_id: item for item in run.state.turn if isinstance(item, ToolCallOutputItem)}
-    if not outputs:
-        return []
-    found: list[Output | None] = []
-    for one in work:
+    found: dict[int, Done] = {}
+    for place, one in enumerate(work if outputs else ()):
         item = outputs.get(call_id_of(one.call))
-        rejected = run.ledger.status(Invocation.of(one.call).tool, call_id_of(one.call) or "") is False
-        if item is None or not isinstance(one, ToolRun) or not isinstance(one.tool, FunctionTool) or rejected:
-            found.append(None)
-        else:
-            found.append(Output(item, FunctionToolResult(one.tool, item.output, item)))
+        if item is not None and isinstance(one, ToolRun) and isinstance(one.tool, FunctionTool):
+            call = Invocation.of(one.call)
+            if run.ledger.status(call.tool, call.call_id) is not False:
+                found[place] = Output(item, FunctionToolResult(one.tool, item.output, item))
     return found
 
 
 def _job(run: Run, agent: Agent[Any], work: Work) -> Coroutine[Any, Any, Done]:
     match work:
-        case ToolRun(call, FunctionTool() as tool):
-            return _function(run, agent, call, tool)
         case ToolRun(call, tool):
-            return _local(run, agent, call, tool)
-        case UnknownTool():
-            return _unknown(run, agent, work)
-        case ApprovalRequest():
-            return _mcp_request(run, agent, work)
+            if isinstance(tool, FunctionTool):
+                return _function(_Call(run, agent, call, Invocation.of(call)), tool)
+            return _local(_Call(run, agent, call, Invocation.of(call, tool.name)), tool)
+        case UnknownTool(call, name):
+            return _unknown(_Call(run, agent, call, Invocation.of(call)), name)
+        case ApprovalRequest(call, server):
+            return _mcp_request(_Call(run, agent, call, Invocation.of(call)), server)
         case HandoffRun():
             raise AssertionError("a handoff is no call of a tool")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call that is to be answered, as `one` it is decided about."""
+
+    run: Run
+    agent: Agent[Any]
+    call: Any
+    one: Invocation
+
+    @property
+    def status(self) -> bool | None:
+        """True for approved, False for rejected, None for undecided."""
+        return self.run.ledger.status(self.one.tool, self.one.call_id)
+
+    def context(self, name: str, arguments: str | None) -> ToolContext[Any]:
+        """Return what a tool is given; the arguments are the call's where they are None."""
+        given = (self.run.state.context, self.one.call_id, self.call, self.agent)
+        named: dict[str, Any] = {"tool_name": name, "tool_arguments": arguments, "run_config": self.run.config}
+        return ToolContext.from_agent_context(*given, **named)
+
+    def said(self, text: str) -> Output:
+        """Return a text as the output of a call of a function."""
+        return Output(ToolCallOutputItem(self.agent, ItemHelpers.tool_call_output_item(self.call, text), text))
+
+    async def rejection(self, kind: Kind) -> str:
+        """Return what the model is told of a rejected call: the reviewer's words, the run's, or the default ones."""
+        said = self.run.ledger.message(self.one.tool, self.one.call_id)
+        if said is not None:
+            return said
+        return await self.formatted("approval_rejected", kind, DEFAULT_APPROVAL_REJECTION_MESSAGE)
+
+    async def formatted(self, why: Literal["approval_rejected", "tool_not_found"], kind: Kind, default: str) -> str:
+        """Return what the run says instead of an output, or the default."""
+        formatter = self.run.config.tool_error_formatter
+        if formatter is None:
+            return default
+        context = self.run.state.context
+        said: Any = await settled(
+            formatter(ToolErrorFormatterArgs(why, kind, self.one.tool, self.one.call_id, default, context))
+        )
+        return said if isinstance(said, str) else default
+
+
+async def _needs(tool: Any, context: Any, asked: Any, call_id: str) -> bool:
+    needs: bool | Callable[..., Any] = tool.needs_approval
+    return bool(await settled(needs(context, asked, call_id))) if callable(needs) else needs
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
 
 
-async def _function(run: Run, agent: Agent[Any], call: Any, tool: FunctionTool) -> Done:
-    one = Invocation.of(call)
-    context = ToolContext.from_agent_context(
-        run.state.context,
-        one.call_id,
-        call,
-        agent,
-        tool_name=tool.name,
-        tool_arguments="" if fields(call).get("arguments") is None else None,
-        run_config=run.config,
-    )
+async def _function(call: _Call, tool: FunctionTool) -> Done:
+    run = call.run
+    context = call.context(tool.name, "" if fields(call.call).get("arguments") is None else None)
     checked = False
-    if run.ledger.status(one.tool, one.call_id) is None and await _function_needs(tool, context):
+    if call.status is None and await _function_needs(tool, context):
         if (run.config.tool_execution or ToolExecutionConfig()).pre_approval_tool_input_guardrails:
-            refusal = await _check_input(run, agent, tool, context)
+            refusal = await _check_input(run, tool, context)
             if refusal is not None:
-                return await _output(agent, call, tool, context, refusal)
+                return await _output(tool, context, refusal)
             checked = True
-        if run.ledger.status(one.tool, one.call_id) is None:
-            return Waits((ToolApprovalItem(agent, call, tool.name, tool_origin=tool.origin),))
-    if run.ledger.status(one.tool, one.call_id) is False:
-        message = await _rejection(run, call, one, tool)
-        item = ToolCallOutputItem(agent, ItemHelpers.tool_call_output_item(call, message), message)
-        return Output(item)
-    with run.tracing.tool(tool.qualified_name, one.call_id, tool.description) as span:
+        if call.status is None:
+            return Waits((ToolApprovalItem(call.agent, call.call, tool.name, tool_origin=tool.origin),))
+    if call.status is False:
+        return call.said(await call.rejection("function"))
+    with run.tracing.tool(tool.qualified_name, call.one.call_id, tool.description) as span:
         span.content("gen_ai.tool.call.arguments", context.tool_arguments)
         async with run.gate:
             with span.current():
-                output = await _run_function(run, agent, tool, context, checked=checked)
+                output = await _run_function(run, tool, context, checked=checked)
         if isinstance(output, Paused):
             return Waits(output.pending)
         span.content("gen_ai.tool.call.result", output)
-        return await _output(agent, call, tool, context, output)
+        return await _output(tool, context, output)
 
 
-async def _run_function(
-    run: Run, agent: Agent[Any], tool: FunctionTool, context: ToolContext[Any], *, checked: bool
-) -> Any:
+async def _run_function(run: Run, tool: FunctionTool, context: ToolContext[Any], *, checked: bool) -> Any:
     """Return what the tool returned, or what its guardrails say instead."""
-    refusal = None if checked else await _check_input(run, agent, tool, context)
+    refusal = None if checked else await _check_input(run, tool, context)
     if refusal is not None:
         return refusal
     if _is_cut(tool, context.tool_arguments):
         problem = ModelBehaviorError(f"Invalid JSON input for tool {tool.name}: the arguments are no JSON text")
         return ErrorText(default_tool_error_function(context, problem))
-    await run.hooks.tool_start(context, agent, tool)
+    await run.hooks.tool_start(context, context.agent, tool)
     try:
         output = await invoke_function_tool(function_tool=tool, context=context, arguments=context.tool_arguments)
     except AgentsException:
@@ -226,172 +228,112 @@ async def _run_function(
     except Exception as error:
         raise UserError(f"Error running tool {tool.name}: {error}") from error
     if not isinstance(output, Paused):
-        output = await _check_output(run, agent, tool, context, output)
-        await run.hooks.tool_end(context, agent, tool, output)
+        output = await _check_output(run, tool, context, output)
+        await run.hooks.tool_end(context, context.agent, tool, output)
     return output
-
-
-def _is_cut(tool: FunctionTool, arguments: str) -> bool:
-    """Whether a call's arguments were cut off; tools that read them themselves say so in their own way."""
-    if isinstance(tool.on_invoke_tool, FunctionInvoker) or tool.origin.type is not ToolOriginType.FUNCTION:
-        return False
-    try:
-        json.loads(arguments or "{}")
-    except (ValueError, RecursionError):  # not whole, or nested too deep to be read
-        return True
-    return False
-
-
-async def _output(agent: Agent[Any], call: Any, tool: FunctionTool, context: ToolContext[Any], output: Any) -> Output:
-    text = isinstance(output, ErrorText)
-    raw = ItemHelpers.tool_call_output_item(
-        call,
-        str(output) if text else output,
-        output_json_schema=None if text else tool.output_json_schema,
-        output_type_adapter=None if text else tool.output_type_adapter,
-    )
-    item = ToolCallOutputItem(agent, raw, output, tool_origin=tool.origin)
-    if tool.custom_data_extractor is not None:
-        told = await settled(tool.custom_data_extractor(FunctionToolCustomDataContext(context, tool, output, raw)))
-        item.custom_data = None if told is None else dict(told)
-    return Output(item, FunctionToolResult(tool, output, item))
-
-
-async def _check_input(run: Run, agent: Agent[Any], tool: FunctionTool, context: ToolContext[Any]) -> ErrorText | None:
-    """Return what the model is told where a guardrail refuses the call; None where none does."""
-    for guardrail in tool.tool_input_guardrails or ():
-        found = await guardrail.run(ToolInputGuardrailData(context, agent))
-        run.state.tool_input_guardrail_results.append(ToolInputGuardrailResult(guardrail, found))
-        if found.behavior["type"] == "raise_exception":
-            raise ToolInputGuardrailTripwireTriggered(guardrail, found)
-        if found.behavior["type"] == "reject_content":
-            return ErrorText(str(found.behavior.get("message", "")))
-    return None
-
-
-async def _check_output(run: Run, agent: Agent[Any], tool: FunctionTool, context: ToolContext[Any], output: Any) -> Any:
-    for guardrail in tool.tool_output_guardrails or ():
-        found = await guardrail.run(ToolOutputGuardrailData(context, agent, output))
-        run.state.tool_output_guardrail_results.append(ToolOutputGuardrailResult(guardrail, found))
-        if found.behavior["type"] == "raise_exception":
-            raise ToolOutputGuardrailTripwireTriggered(guardrail, found)
-        if found.behavior["type"] == "reject_content":
-            return ErrorText(str(found.behavior.get("message", "")))
-    return output
-
-
-# --- approvals -------------------------------------------------------------------------------------------------------
 
 
 async def _function_needs(tool: FunctionTool, context: ToolContext[Any]) -> bool:
     """Whether a call needs approval. One with arguments that nobody can judge does, unless it cannot run with them."""
     if isinstance(tool.needs_approval, bool):
         return tool.needs_approval
-    try:
-        read: Any = json.loads(context.tool_arguments or "{}")
-    except (ValueError, RecursionError):  # no JSON text: the model is told so, and the tool does not run
+    read = _read(context.tool_arguments)
+    if read is NO_JSON:  # the model is told so, and the tool does not run
         return False
     return not is_dict(read) or await _needs(tool, context, read, context.tool_call_id)
 
 
-async def _needs(tool: Any, context: Any, asked: Any, call_id: str) -> bool:
-    needs: bool | Callable[..., Any] = tool.needs_approval
-    return bool(await settled(needs(context, asked, call_id))) if callable(needs) else needs
+def _is_cut(tool: FunctionTool, arguments: str) -> bool:
+    """Whether a call's arguments were cut off; tools that read them themselves say so in their own way."""
+    if isinstance(tool.on_invoke_tool, FunctionInvoker) or tool.origin.type is not ToolOriginType.FUNCTION:
+        return False
+    return _read(arguments) is NO_JSON
 
 
-async def _rejection(run: Run, call: Any, one: Invocation, tool: LocalTool) -> str:
-    """Return what the model is told of a rejected call: the reviewer's words, the run's, or the default ones."""
-    said = run.ledger.message(one.tool, one.call_id)
-    if said is not None:
-        return said
-    kind = KINDS[type(tool)]
-    return await _formatted(run, "approval_rejected", kind, one, DEFAULT_APPROVAL_REJECTION_MESSAGE)
+def _read(arguments: str) -> Any:
+    try:
+        return json.loads(arguments or "{}")
+    except (ValueError, RecursionError):  # not whole, or nested too deep to be read
+        return NO_JSON
 
 
-async def _formatted(
-    run: Run, kind: Literal["approval_rejected", "tool_not_found"], tool_type: Kind, one: Invocation, default: str
-) -> str:
-    formatter = run.config.tool_error_formatter
-    if formatter is None:
-        return default
-    args = ToolErrorFormatterArgs(kind, tool_type, one.tool, one.call_id, default, run.state.context)
-    said: Any = await settled(formatter(args))
-    return said if isinstance(said, str) else default
+async def _output(tool: FunctionTool, context: ToolContext[Any], output: Any) -> Output:
+    text = isinstance(output, ErrorText)
+    declares = {"output_json_schema": tool.output_json_schema, "output_type_adapter": tool.output_type_adapter}
+    declared: dict[str, Any] = {} if text else declares
+    raw = ItemHelpers.tool_call_output_item(context.tool_call, str(output) if text else output, **declared)
+    item = ToolCallOutputItem(context.agent, raw, output, tool_origin=tool.origin)
+    if tool.custom_data_extractor is not None:
+        told = await settled(tool.custom_data_extractor(FunctionToolCustomDataContext(context, tool, output, raw)))
+        item.custom_data = None if told is None else dict(told)
+    return Output(item, FunctionToolResult(tool, output, item))
 
 
-async def _unknown(run: Run, agent: Agent[Any], work: UnknownTool) -> Done:
-    one = Invocation.of(work.call)
-    said = await _formatted(run, "tool_not_found", "function", one, f"Tool '{work.name}' not found.")
-    return Output(ToolCallOutputItem(agent, ItemHelpers.tool_call_output_item(work.call, said), said))
+async def _check_input(run: Run, tool: FunctionTool, context: ToolContext[Any]) -> ErrorText | None:
+    data = ToolInputGuardrailData(context, context.agent)
+    return await _refused(tool.tool_input_guardrails, data, run.state.tool_input_guardrail_results)
 
 
-async def _mcp_request(run: Run, agent: Agent[Any], work: ApprovalRequest) -> Done:
-    """Answer a hosted MCP server, by the tool's own function or by what was decided."""
-    one = Invocation.of(work.call)
-    status, reason = run.ledger.status(one.tool, one.call_id), run.ledger.message(one.tool, one.call_id)
-    if status is None and work.tool.on_approval_request is not None:
-        found = await settled(work.tool.on_approval_request(MCPToolApprovalRequest(run.state.context, work.call)))
-        status, reason = bool(found["approve"]), found.get("reason")
-    if status is None:
-        return Waits((ToolApprovalItem(agent, work.call, str(fields(work.call).get("name"))),))
-    raw = {"type": "mcp_approval_response", "approval_request_id": one.call_id, "approve": status}
-    return Output(MCPApprovalResponseItem(agent, {**raw, "reason": reason} if reason and not status else raw))
+async def _check_output(run: Run, tool: FunctionTool, context: ToolContext[Any], output: Any) -> Any:
+    data = ToolOutputGuardrailData(context, context.agent, output)
+    refusal = await _refused(tool.tool_output_guardrails, data, run.state.tool_output_guardrail_results)
+    return output if refusal is None else refusal
 
 
-# --- the other kinds of tools ----------------------------------------------------------------------------------------
+async def _refused(guardrails: Sequence[Any] | None, data: Any, results: list[Any]) -> ErrorText | None:
+    """Return what the model is told where a guardrail refuses; None where none does."""
+    for guardrail in guardrails or ():
+        refusal = await guardrail.refusal(data, results)
+        if refusal is not None:
+            return ErrorText(refusal)
+    return None
 
 
-async def _local(run: Run, agent: Agent[Any], call: Any, tool: LocalTool) -> Done:
-    one = Invocation.of(call, tool.name)
-    held: dict[str, Any] = plain(call)
-    context = ToolContext.from_agent_context(
-        run.state.context,
-        one.call_id,
-        call,
-        agent,
-        tool_name=tool.name,
-        tool_arguments=held["input"] if isinstance(held.get("input"), str) else json.dumps(_action(held)),
-        run_config=run.config,
-    )
-    if isinstance(tool, CustomTool | ShellTool | ApplyPatchTool):
-        status = await _status(run, agent, call, tool, context, one)
+# --- the others ------------------------------------------------------------------------------------------------------
+
+
+async def _local(call: _Call, tool: LocalTool) -> Done:
+    run, held = call.run, plain(call.call)
+    asked = held.get("action") or held.get("actions") or held.get("operation")
+    context = call.context(tool.name, held["input"] if isinstance(held.get("input"), str) else json.dumps(asked))
+    if isinstance(tool, ApprovableTool):
+        status = await _status(call, tool, held, context)
         if isinstance(status, Waits):
             return status
-        if status is False:
-            made = refused(held, tool, await _rejection(run, call, one, tool))
-            return Output(ToolCallOutputItem(agent, made.raw_item, made.output))
-    with run.tracing.tool(tool.name, one.call_id):
-        made = await _make(run, agent, held, tool, context)
-    return Output(ToolCallOutputItem(agent, made.raw_item, made.output, custom_data=made.custom_data))
+        if not status:
+            message = await call.rejection(tool.kind)
+            return Output(tool.output_item(held, context, tool.refusal(message), message))
+    with run.tracing.tool(tool.name, call.one.call_id):
+        async with run.one_by_one:
+            await run.hooks.tool_start(context, call.agent, tool)
+            item = await tool.answered(held, context, run.computers)
+            await run.hooks.tool_end(context, call.agent, tool, item.output)
+    return Output(item)
 
 
-async def _make(run: Run, agent: Agent[Any], held: dict[str, Any], tool: LocalTool, context: ToolContext[Any]) -> Made:
-    async with run.one_by_one:
-        await run.hooks.tool_start(context, agent, tool)
-        made = await make(held, tool, context, run.computers)
-        await run.hooks.tool_end(context, agent, tool, made.output)
-        return made
-
-
-async def _status(
-    run: Run,
-    agent: Agent[Any],
-    call: Any,
-    tool: CustomTool | ShellTool | ApplyPatchTool,
-    context: ToolContext[Any],
-    one: Invocation,
-) -> bool | Waits:
-    status = run.ledger.status(one.tool, one.call_id)
-    if status is not None or not await _needs(tool, context, asked(plain(call), tool, context), one.call_id):
-        return status is not False
-    item = ToolApprovalItem(agent, call, tool.name)
+async def _status(call: _Call, tool: ApprovableTool, held: Any, context: ToolContext[Any]) -> bool | Waits:
+    """Return whether a call is made, or that it waits; the tool's own function is asked before anybody else."""
+    if call.status is not None or not await _needs(tool, context, tool.asked(held, context), call.one.call_id):
+        return call.status is not False
+    item = ToolApprovalItem(call.agent, call.call, tool.name)
     if tool.on_approval is not None:
-        found = await settled(tool.on_approval(run.state.context, item))
-        run.ledger.decide(call, bool(found["approve"]), always=False, message=found.get("reason"), nameless=tool.name)
-    status = run.ledger.status(one.tool, one.call_id)
-    return Waits((item,)) if status is None else status
+        found = await settled(tool.on_approval(call.run.state.context, item))
+        told = {"message": found.get("reason"), "nameless": tool.name}
+        call.run.ledger.decide(call.call, bool(found["approve"]), always=False, **told)
+    return Waits((item,)) if call.status is None else call.status
 
 
-def _action(held: dict[str, Any]) -> Any:
-    """Return what a call asks for: an action, actions or an operation."""
-    return held.get("action") or held.get("actions") or held.get("operation")
+async def _unknown(call: _Call, name: str) -> Done:
+    return call.said(await call.formatted("tool_not_found", "function", f"Tool '{name}' not found."))
+
+
+async def _mcp_request(call: _Call, tool: HostedMCPTool) -> Done:
+    """Answer a hosted MCP server, by the tool's own function or by what was decided."""
+    status, reason = call.status, call.run.ledger.message(call.one.tool, call.one.call_id)
+    if status is None and tool.on_approval_request is not None:
+        found = await settled(tool.on_approval_request(MCPToolApprovalRequest(call.run.state.context, call.call)))
+        status, reason = bool(found["approve"]), found.get("reason")
+    if status is None:
+        return Waits((ToolApprovalItem(call.agent, call.call, str(fields(call.call).get("name"))),))
+    raw = {"type": "mcp_approval_response", "approval_request_id": call.one.call_id, "approve": status}
+    return Output(MCPApprovalResponseItem(call.agent, {**raw, "reason": reason} if reason and not status else raw))

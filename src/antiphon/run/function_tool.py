@@ -7,16 +7,19 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Final, TypeAlias, TypedDict, Unpack, get_args, get_origin, overload
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from antiphon.exceptions import AgentsException, ModelBehaviorError, UserError
 
 from .awaiting import settled
+from .context import ToolContext
 from .docstrings import DocstringStyle, name_of, said_by
-from .reading import is_dict
-from .schema import FuncSchema, described, function_schema, signature_of
+from .guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from .reading import is_dict, refuse_unknown
+from .schema import FuncSchema, Unfit, described, fitting, function_schema, signature_of
 from .tool import (
     Enabled,
     ErrorText,
@@ -30,11 +33,10 @@ from .tool import (
     default_tool_error_function,
     is_object_schema,
 )
-from .tool_context import ToolContext
-from .tool_guardrails import ToolInputGuardrail, ToolOutputGuardrail
 
 Function: TypeAlias = Callable[..., Any]
 LAMBDA: Final = (lambda: None).__name__
+OF_SCHEMA: Final = ("docstring_style", "name_override", "description_override", "use_docstring_info")
 UNTYPED: Final[tuple[Any, ...]] = (inspect.Signature.empty, Any, None, type(None), str)
 
 
@@ -65,67 +67,37 @@ class FunctionToolOptions(TypedDict, total=False):
 def function_tool(func: Function, /, **options: Unpack[FunctionToolOptions]) -> FunctionTool: ...
 @overload
 def function_tool(**options: Unpack[FunctionToolOptions]) -> Callable[[Function], FunctionTool]: ...
-def function_tool(
-    func: Function | None = None,
-    *,
-    name_override: str | None = None,
-    description_override: str | None = None,
-    docstring_style: DocstringStyle | None = None,
-    use_docstring_info: bool = True,
-    failure_error_function: ToolErrorFunction | None = default_tool_error_function,
-    strict_mode: bool = True,
-    is_enabled: Enabled = True,
-    needs_approval: NeedsApproval = False,
-    tool_input_guardrails: list[ToolInputGuardrail[Any]] | None = None,
-    tool_output_guardrails: list[ToolOutputGuardrail[Any]] | None = None,
-    timeout: float | None = None,
-    timeout_behavior: ToolTimeoutBehavior = "error_as_result",
-    timeout_error_function: ToolErrorFunction | None = None,
-    defer_loading: bool = False,
-    custom_data_extractor: FunctionToolCustomDataExtractor | None = None,
-    allowed_callers: list[ToolCaller] | None = None,
-    output_type: Any = None,
-    output_json_schema: dict[str, Any] | None = None,
-) -> Any:
+def function_tool(func: Function | None = None, **options: Unpack[FunctionToolOptions]) -> Any:
     """Return the function as a `FunctionTool`; used as a decorator, bare or called.
 
     Name, description and schema are the function's own unless they are given. A sync function runs in a worker thread.
     `failure_error_function` says what the model is told where the function raises; with None the run raises. With
     `output_type`, what the function returns is validated; a tool for programs has its return annotation for one.
+    Raises TypeError for an option that is none.
     """
+    refuse_unknown("function_tool", options, FunctionToolOptions.__optional_keys__)
+    return partial(_made, **options) if func is None else _made(func, **options)
 
-    def decorate(function: Function) -> FunctionTool:
-        _refuse(function, name_override)
-        schema = function_schema(
-            function,
-            docstring_style=docstring_style,
-            name_override=name_override,
-            description_override=description_override,
-            use_docstring_info=use_docstring_info,
-            strict_json_schema=strict_mode,
-        )
-        output_schema, adapter = _output(schema, allowed_callers, output_type, output_json_schema)
-        return FunctionTool(
-            name=schema.name,
-            description=schema.description or "",
-            params_json_schema=schema.params_json_schema,
-            on_invoke_tool=FunctionInvoker(function, schema, failure_error_function, adapter),
-            strict_json_schema=strict_mode,
-            is_enabled=is_enabled,
-            tool_input_guardrails=tool_input_guardrails,
-            tool_output_guardrails=tool_output_guardrails,
-            needs_approval=needs_approval,
-            timeout_seconds=timeout,
-            timeout_behavior=timeout_behavior,
-            timeout_error_function=timeout_error_function,
-            defer_loading=defer_loading,
-            custom_data_extractor=custom_data_extractor,
-            allowed_callers=allowed_callers,
-            output_json_schema=output_schema,
-            output_type_adapter=adapter,
-        )
 
-    return decorate if func is None else decorate(func)
+def _made(function: Function, **options: Any) -> FunctionTool:
+    _refuse(function, options.get("name_override"))
+    strict = options.pop("strict_mode", True)
+    asked = {name: options.pop(name) for name in OF_SCHEMA if name in options}
+    schema = function_schema(function, strict_json_schema=strict, **asked)
+    returns = (options.pop("output_type", None), options.pop("output_json_schema", None))
+    output_schema, adapter = _output(schema, options.get("allowed_callers"), *returns)
+    told = options.pop("failure_error_function", default_tool_error_function)
+    return FunctionTool(
+        name=schema.name,
+        description=schema.description or "",
+        params_json_schema=schema.params_json_schema,
+        on_invoke_tool=FunctionInvoker(function, schema, told, adapter),
+        strict_json_schema=strict,
+        timeout_seconds=options.pop("timeout", None),
+        output_json_schema=output_schema,
+        output_type_adapter=adapter,
+        **options,
+    )
 
 
 @dataclass(frozen=True)
@@ -158,14 +130,8 @@ class FunctionInvoker:
 
 
 def forgiving(invoke: Invoke, failure_error_function: ToolErrorFunction | None) -> Invoke:
-    """Return `invoke` with its errors told to the model; with None it is `invoke` itself."""
-    if failure_error_function is None:
-        return invoke
-
-    async def invoked(ctx: ToolContext[Any], arguments: str) -> Any:
-        return await told_of_failure(invoke, failure_error_function, ctx, arguments)
-
-    return invoked
+    """Return `invoke` with its errors told to the model; with None they are raised."""
+    return partial(told_of_failure, invoke, failure_error_function)
 
 
 async def told_of_failure(
@@ -196,13 +162,12 @@ def call_args(schema: FuncSchema, tool_name: str, arguments: str) -> tuple[list[
     hold the text: a reader of logs learns nothing of what was passed.
     """
     read = arguments_of(tool_name, arguments)
-    try:
-        fitting = read if isinstance(read, str) else schema.params_pydantic_model.model_validate(read)
-    except ValidationError as error:
-        fitting = f"Invalid JSON input for tool {tool_name}: {said_of(error)}"
-    if isinstance(fitting, str):
-        raise ModelBehaviorError(fitting)  # outside of `except`: the error it comes from holds the arguments
-    return schema.to_call_args(fitting)
+    if isinstance(read, str):
+        raise ModelBehaviorError(read)
+    fit = fitting(schema.params_pydantic_model.model_validate, read)
+    if isinstance(fit, Unfit):
+        raise ModelBehaviorError(f"Invalid JSON input for tool {tool_name}: {fit.why}")
+    return schema.to_call_args(fit)
 
 
 def arguments_of(tool_name: str, arguments: str) -> dict[str, Any] | str:
@@ -216,12 +181,6 @@ def arguments_of(tool_name: str, arguments: str) -> dict[str, Any] | str:
     except ValueError:  # what is JSON and cannot be read nevertheless
         return f"Invalid JSON input for tool {tool_name}: a number has too many digits"
     return read if is_dict(read) else f"Invalid JSON input for tool {tool_name}: expected a JSON object"
-
-
-def said_of(error: ValidationError, whole: str = "arguments") -> str:
-    """Return where and why values do not fit, without the values. `whole`: what all of them together are called."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{'.'.join(str(key) for key in one['loc']) or whole}: {one['msg']}" for one in found)
 
 
 def _in_thread(function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -267,11 +226,10 @@ def _is_unbound(function: Any) -> bool:
 
 
 def _checked(tool_name: str, output: Any, adapter: TypeAdapter[Any]) -> Any:
-    try:
-        return adapter.validate_python(output)
-    except ValidationError as error:
-        problem = said_of(error, "output")
-    raise UserError(f"Function tool {tool_name} returned an output that does not match its output type: {problem}")
+    fit = fitting(adapter.validate_python, output, "output")
+    if isinstance(fit, Unfit):
+        raise UserError(f"Function tool {tool_name} returned an output that does not match its output type: {fit.why}")
+    return fit
 
 
 def _output(

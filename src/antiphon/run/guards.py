@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from antiphon.exceptions import InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered
 
+from .agent import Agent
+from .awaiting import together
 from .guardrails import InputGuardrail, InputGuardrailResult, OutputGuardrail
-from .together import together
-
-if TYPE_CHECKING:
-    from .agent import Agent
-    from .context import RunContextWrapper
-    from .state import RunState
+from .state import RunState
 
 
 class Guards:
@@ -108,17 +105,13 @@ async def checked(
 
 
 async def check_output(
-    guardrails: Sequence[OutputGuardrail[Any]],
-    context: RunContextWrapper[Any],
-    agent: Agent[Any],
-    output: Any,
-    results: list[Any],
+    guardrails: Sequence[OutputGuardrail[Any]], agent: Agent[Any], output: Any, state: RunState[Any]
 ) -> None:
-    """Ask the guardrails of the final output, all at once; `results` keeps what they found. Raises where one trips."""
+    """Ask the guardrails of the final output, all at once; the state keeps what they found. Raises where one trips."""
 
     async def one(guardrail: OutputGuardrail[Any]) -> None:
-        found = await guardrail.run(context, agent, output)
-        results.append(found)
+        found = await guardrail.run(state.context, agent, output)
+        state.output_guardrail_results.append(found)
         if found.output.tripwire_triggered:
             raise OutputGuardrailTripwireTriggered(found)
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from antiphon.exceptions import UserError
+from antiphon.logger import logger
 from antiphon.stream.chunk import fields
 
 from .agent import Agent, is_agent
 from .classify import HandoffRun
-from .handoffs import HandoffInputData, filtered, owned_items
+from .handoffs import Handoff, HandoffInputData, filtered, owned_items
 from .history import nest_handoff_history
 from .items import HandoffOutputItem, ItemHelpers, RunItem, RunItemBase, ToolCallOutputItem, call_id_of
 from .running import Run
 from .session import settled_items
-
-if TYPE_CHECKING:
-    from .handoffs import Handoff
-
-logger = logging.getLogger("antiphon")
 
 IGNORED = "Multiple handoffs detected, ignoring this one."
 
@@ -84,10 +79,7 @@ async def _passed(
         return None
     said = state.original_input
     data = HandoffInputData(
-        said if isinstance(said, str) else tuple(said),
-        tuple(state.model_items),
-        tuple(turn),
-        state.context,
+        said if isinstance(said, str) else tuple(said), tuple(state.model_items), tuple(turn), state.context
     )
     if input_filter is not None:
         return _sound(await filtered(data, input_filter), by.tool_name)

@@ -6,7 +6,7 @@ import json
 import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, get_args
+from typing import Any, Generic, TypeAlias, get_args
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core.core_schema import ErrorType
@@ -14,20 +14,17 @@ from typing_extensions import TypeVar
 
 from antiphon.exceptions import ModelBehaviorError, UserError
 
-from .awaiting import MaybeAwaitable, is_on, settled
+from .agent import Agent
+from .awaiting import MaybeAwaitable, is_on, returned, settled
 from .context import RunContextWrapper, TContext
-from .naming import function_style
-from .reading import is_dict, is_list
-from .schema import QuietSchema, described, signature_of
+from .docstrings import function_style
+from .items import RunItem
+from .reading import Json, is_dict, is_list
+from .schema import QuietSchema, Unfit, described, signature_of
 from .strict import ensure_strict_json_schema
 from .tool import Enabled
 
-if TYPE_CHECKING:
-    from .agent import Agent
-    from .items import RunItem
-
 TAgent = TypeVar("TAgent", default=Any)
-Json: TypeAlias = dict[str, Any]
 
 # the types of pydantic's own errors; a validator of an input type may put data into its own
 ERROR_TYPES = frozenset[str](get_args(ErrorType))
@@ -138,7 +135,7 @@ def handoff(
     async def invoke(ctx: RunContextWrapper[Any], input_json: str | None = None) -> Agent[TContext]:
         arguments = [] if adapter is None else [_read(adapter, input_json)]
         input_json = None  # no frame of a traceback holds what was passed
-        if arguments and isinstance(arguments[0], _Unfit):
+        if arguments and isinstance(arguments[0], Unfit):
             raise ModelBehaviorError(f"Invalid JSON in the arguments of handoff {name}: {arguments[0].why}")
         if on_handoff is not None:
             await settled(on_handoff(ctx, *arguments))
@@ -171,12 +168,7 @@ async def filtered(data: HandoffInputData, input_filter: HandoffInputFilter) -> 
     """Return what a filter, sync or async, makes of `data`. Raises UserError where it is something else."""
     if not callable(input_filter):
         raise UserError(f"an input_filter is {type(input_filter).__name__}: it must be callable")
-    made: Any = await settled(input_filter(data))
-    if not isinstance(made, HandoffInputData):
-        raise UserError(
-            f"an input_filter returned {type(made).__name__}: a HandoffInputData is expected, such as data.clone(…)"
-        )
-    return made
+    return await returned(input_filter(data), HandoffInputData, "an input_filter")
 
 
 def owned_items(data: HandoffInputData) -> tuple[OwnedItem, ...]:
@@ -192,24 +184,17 @@ def owned_items(data: HandoffInputData) -> tuple[OwnedItem, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Unfit:
-    """Why arguments do not fit. Returned, as an exception would hold the arguments."""
-
-    why: str
-
-
 def _read(adapter: TypeAdapter[Any], input_json: str | None) -> Any:
     if input_json is None:
-        return _Unfit("there are none, and the handoff has an input_type")
+        return Unfit("there are none, and the handoff has an input_type")
     try:
         return adapter.validate_json(input_json, strict=True)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         known = _properties(adapter)
-        return _Unfit("; ".join(_place(one["loc"], one["type"], known) for one in found))
+        return Unfit("; ".join(_place(one["loc"], one["type"], known) for one in found))
     except Exception as error:  # noqa: BLE001  # whatever a validator raises may hold the arguments
-        return _Unfit(f"a validator raised {type(error).__name__}")
+        return Unfit(f"a validator raised {type(error).__name__}")
 
 
 def _place(loc: tuple[int | str, ...], kind: str, known: frozenset[str]) -> str:

@@ -12,15 +12,13 @@ import re
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from antiphon.stream.chunk import plain
 
 from .handoffs import HandoffHistoryMapper, HandoffInputData, OwnedItem
 from .items import RunItem, ToolApprovalItem
-from .reading import is_dict
-
-Json: TypeAlias = dict[str, Any]
+from .reading import Json, is_dict
 
 PREAMBLE = "So far, the user and the agent before you have said and done this:"
 NOTHING = "(nothing yet)"
@@ -71,10 +69,8 @@ def nest_handoff_history(
     that the model gave in this turn stay as they are between them. `input_items` are not read.
     """
     flat = _unfolded(handoff_input_data.input_history)
-    pieces = [
-        *(_Piece(item, flat_item, _stays_before(flat_item)) for item, flat_item in _plain(handoff_input_data, "pre")),
-        *(_Piece(item, flat_item, _stays_new(flat_item)) for item, flat_item in _plain(handoff_input_data, "new")),
-    ]
+    pieces = [_piece(item, before=True) for item in _sent(handoff_input_data.pre_handoff_items)]
+    pieces += [_piece(item, before=False) for item in _sent(handoff_input_data.new_items)]
     if history_mapper is None:
         history, owned = _folded(flat, pieces)
     else:
@@ -93,19 +89,14 @@ class _Piece:
     stays: bool
 
 
-def _plain(data: HandoffInputData, part: str) -> Iterable[tuple[RunItem, Json]]:
-    items: Sequence[RunItem] = data.pre_handoff_items if part == "pre" else data.new_items
-    for item in items:
-        if not isinstance(item, ToolApprovalItem):
-            yield item, deepcopy(item.to_input_item())
+def _sent(items: Sequence[RunItem]) -> list[RunItem]:
+    return [item for item in items if not isinstance(item, ToolApprovalItem)]
 
 
-def _stays_before(flat: Json) -> bool:
-    return flat.get("role") != "assistant" and not _is_folded(flat)
-
-
-def _stays_new(flat: Json) -> bool:
-    return not _is_folded(flat)
+def _piece(item: RunItem, *, before: bool) -> _Piece:
+    """Return an item of before the turn, where what the model said is folded, or of the turn, where that stays."""
+    flat = deepcopy(item.to_input_item())
+    return _Piece(item, flat, not _is_folded(flat) and not (before and flat.get("role") == "assistant"))
 
 
 def _is_folded(flat: Json) -> bool:

@@ -69,6 +69,7 @@ class AgentHooksBase(_Hooks[TContext, TAgent]):
 
 RunHooks = RunHooksBase
 AgentHooks = AgentHooksBase
+SILENT: AgentHooksBase[Any, Any] = AgentHooksBase()  # of an agent that has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,41 +81,34 @@ class Told:
     async def agent_start(self, context: AgentHookContext[Any], agent: Any) -> None:
         """An agent begins."""
         await self.run.on_agent_start(context, agent)
-        if agent.hooks:
-            await agent.hooks.on_start(context, agent)
+        await (agent.hooks or SILENT).on_start(context, agent)
 
     async def agent_end(self, context: AgentHookContext[Any], agent: Any, output: Any) -> None:
         """An agent has the final output."""
         await self.run.on_agent_end(context, agent, output)
-        if agent.hooks:
-            await agent.hooks.on_end(context, agent, output)
+        await (agent.hooks or SILENT).on_end(context, agent, output)
 
     async def llm_start(self, context: RunContextWrapper[Any], agent: Any, prompt: str | None, items: Any) -> None:
         """A model is about to be called."""
         await self.run.on_llm_start(context, agent, prompt, items)
-        if agent.hooks:
-            await agent.hooks.on_llm_start(context, agent, prompt, items)
+        await (agent.hooks or SILENT).on_llm_start(context, agent, prompt, items)
 
     async def llm_end(self, context: RunContextWrapper[Any], agent: Any, response: ModelResponse) -> None:
         """A model answered. The agent's hook comes first here. Source: `run_single_turn` of openai-agents 0.24.0."""
-        if agent.hooks:
-            await agent.hooks.on_llm_end(context, agent, response)
+        await (agent.hooks or SILENT).on_llm_end(context, agent, response)
         await self.run.on_llm_end(context, agent, response)
 
     async def handoff(self, context: RunContextWrapper[Any], source: Any, target: Any) -> None:
         """An agent hands over. Given by name, since the hooks of others have these names in another order."""
         await self.run.on_handoff(context=context, from_agent=source, to_agent=target)
-        if source.hooks:
-            await source.hooks.on_handoff(context, agent=target, source=source)
+        await (source.hooks or SILENT).on_handoff(context, agent=target, source=source)
 
     async def tool_start(self, context: RunContextWrapper[Any], agent: Any, tool: Any) -> None:
         """A tool is about to run."""
         await self.run.on_tool_start(context, agent, tool)
-        if agent.hooks:
-            await agent.hooks.on_tool_start(context, agent, tool)
+        await (agent.hooks or SILENT).on_tool_start(context, agent, tool)
 
     async def tool_end(self, context: RunContextWrapper[Any], agent: Any, tool: Any, result: Any) -> None:
         """A tool ran."""
         await self.run.on_tool_end(context, agent, tool, result)
-        if agent.hooks:
-            await agent.hooks.on_tool_end(context, agent, tool, result)
+        await (agent.hooks or SILENT).on_tool_end(context, agent, tool, result)

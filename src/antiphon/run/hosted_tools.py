@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, TypeAlias
+from typing import Any, ClassVar, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
@@ -15,17 +15,9 @@ from antiphon.exceptions import UserError
 from antiphon.stream.chunk import plain
 
 from .awaiting import MaybeAwaitable
+from .context import RunContextWrapper
+from .reading import Json, said
 from .tool import checked_callers
-
-if TYPE_CHECKING:
-    from .context import RunContextWrapper
-
-Json: TypeAlias = dict[str, Any]
-
-
-def said(**values: Any) -> Json:
-    """Return the values that are not None, as JSON data."""
-    return {name: plain(value) for name, value in values.items() if value is not None}
 
 
 @dataclass
@@ -89,14 +81,10 @@ class WebSearchTool:
 
 
 @dataclass
-class CodeInterpreterTool:
-    """A container in which the model runs code; `tool_config` is the API's object."""
+class _Configured:
+    """A tool that is its configuration: the API's object."""
 
-    name: ClassVar[str] = "code_interpreter"
     tool_config: Any
-
-    def __post_init__(self) -> None:
-        self.tool_config = _with_callers(self.tool_config, self.name)
 
     def to_responses_tool(self) -> Json:
         """Return the tool as the API has it."""
@@ -104,15 +92,20 @@ class CodeInterpreterTool:
 
 
 @dataclass
-class ImageGenerationTool:
+class CodeInterpreterTool(_Configured):
+    """A container in which the model runs code; `tool_config` is the API's object."""
+
+    name: ClassVar[str] = "code_interpreter"
+
+    def __post_init__(self) -> None:
+        self.tool_config = _with_callers(self.tool_config, self.name)
+
+
+@dataclass
+class ImageGenerationTool(_Configured):
     """A model that makes images; `tool_config` is the API's object."""
 
     name: ClassVar[str] = "image_generation"
-    tool_config: Any
-
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return dict(plain(self.tool_config))
 
 
 @dataclass
@@ -134,20 +127,15 @@ MCPToolApprovalFunction: TypeAlias = Callable[[MCPToolApprovalRequest], MaybeAwa
 
 
 @dataclass
-class HostedMCPTool:
+class HostedMCPTool(_Configured):
     """An MCP server that the API itself calls. Without `on_approval_request` its approvals interrupt the run."""
 
     name: ClassVar[str] = "hosted_mcp"
-    tool_config: Any
     on_approval_request: MCPToolApprovalFunction | None = None
 
     def __post_init__(self) -> None:
         held: Json = plain(self.tool_config)
         self.tool_config = _with_callers(self.tool_config, f"hosted MCP server {held.get('server_label', 'unknown')}")
-
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return dict(plain(self.tool_config))
 
 
 @dataclass

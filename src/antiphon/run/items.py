@@ -10,20 +10,33 @@ import json
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from uuid import uuid4
 
 from antiphon.exceptions import AgentsException
 from antiphon.stream.chunk import fields, plain
 
 from .approvals import Invocation
-from .reading import is_dict
+from .reading import Json, is_dict
 from .tool_outputs import output_payload
 
 if TYPE_CHECKING:
     from .agent import Agent
 
-Json: TypeAlias = dict[str, Any]
+
+ItemEventName: TypeAlias = Literal[
+    "message_output_created",
+    "handoff_requested",
+    "handoff_occured",
+    "tool_called",
+    "tool_search_called",
+    "tool_search_output_created",
+    "tool_output",
+    "reasoning_item_created",
+    "mcp_approval_requested",
+    "mcp_approval_response",
+    "mcp_list_tools",
+]
 
 # keys of an output item that the API refuses in its input. Source: openai-python, `ResponseInputItemParam`.
 OUTPUT_ONLY = frozenset({"created_by", "parsed_arguments"})
@@ -32,12 +45,16 @@ SHELL_OUTPUT_ONLY = frozenset({"status", "shell_output", "provider_data"})
 
 @dataclass(eq=False)
 class RunItemBase:
-    """What all run items have."""
+    """What all run items have. `event`: the name under which those of a class are streamed; None: they are not."""
 
+    event: ClassVar[ItemEventName | None] = None
     agent: Agent[Any] = field(repr=False)  # it has tools and schemas: pages
     raw_item: Any
 
     held: tuple[str, ...] = field(default=("agent",), init=False, repr=False)
+
+    def __init_subclass__(cls, event: ItemEventName | None = None) -> None:
+        cls.event = event
 
     def release_agent(self) -> None:
         """Hold the agents of this item weakly from now on."""
@@ -60,28 +77,28 @@ class RunItemBase:
 
 
 @dataclass(eq=False)
-class MessageOutputItem(RunItemBase):
+class MessageOutputItem(RunItemBase, event="message_output_created"):
     """A message of the model."""
 
     type: Literal["message_output_item"] = "message_output_item"
 
 
 @dataclass(eq=False)
-class ReasoningItem(RunItemBase):
+class ReasoningItem(RunItemBase, event="reasoning_item_created"):
     """What the model thought."""
 
     type: Literal["reasoning_item"] = "reasoning_item"
 
 
 @dataclass(eq=False)
-class HandoffCallItem(RunItemBase):
+class HandoffCallItem(RunItemBase, event="handoff_requested"):
     """The call by which the model hands over to another agent."""
 
     type: Literal["handoff_call_item"] = "handoff_call_item"
 
 
 @dataclass(eq=False)
-class HandoffOutputItem(RunItemBase):
+class HandoffOutputItem(RunItemBase, event="handoff_occured"):
     """The output of such a call: the other agent has taken over."""
 
     source_agent: Agent[Any] = field(repr=False)
@@ -92,8 +109,17 @@ class HandoffOutputItem(RunItemBase):
         self.held = ("agent", "source_agent", "target_agent")
 
 
+class CallItemBase(RunItemBase):
+    """What items of a call have."""
+
+    @property
+    def call_id(self) -> str | None:
+        """The call's id."""
+        return call_id_of(self.raw_item)
+
+
 @dataclass(eq=False)
-class ToolCallItem(RunItemBase):
+class ToolCallItem(CallItemBase, event="tool_called"):
     """A call of a tool: a function's, or one of the API's own kinds.
 
     `description` and `title` are the tool's; `tool_origin` says where a function tool comes from.
@@ -110,14 +136,9 @@ class ToolCallItem(RunItemBase):
         """The name of the tool; None for a kind of call that has none."""
         return self.resolved_tool_name or _read(self.raw_item, "name")
 
-    @property
-    def call_id(self) -> str | None:
-        """The call's id."""
-        return call_id_of(self.raw_item)
-
 
 @dataclass(eq=False)
-class ToolCallOutputItem(RunItemBase):
+class ToolCallOutputItem(CallItemBase, event="tool_output"):
     """The output of a tool. `output` is what the tool returned, `raw_item` what the model is sent of it."""
 
     output: Any
@@ -125,14 +146,9 @@ class ToolCallOutputItem(RunItemBase):
     tool_origin: Any = None
     custom_data: Json | None = None
 
-    @property
-    def call_id(self) -> str | None:
-        """The call's id."""
-        return call_id_of(self.raw_item)
-
 
 @dataclass(eq=False)
-class ToolApprovalItem(RunItemBase):
+class ToolApprovalItem(CallItemBase):
     """A call that waits for a decision. It never becomes input of a model."""
 
     tool_name: str | None = None
@@ -148,11 +164,6 @@ class ToolApprovalItem(RunItemBase):
     def name(self) -> str | None:
         """The name of the tool."""
         return self.tool_name
-
-    @property
-    def call_id(self) -> str | None:
-        """The call's id."""
-        return call_id_of(self.raw_item)
 
     @property
     def qualified_name(self) -> str | None:
@@ -172,35 +183,35 @@ class ToolApprovalItem(RunItemBase):
 
 
 @dataclass(eq=False)
-class ToolSearchCallItem(RunItemBase):
+class ToolSearchCallItem(RunItemBase, event="tool_search_called"):
     """A search for tools that are loaded when needed."""
 
     type: Literal["tool_search_call_item"] = "tool_search_call_item"
 
 
 @dataclass(eq=False)
-class ToolSearchOutputItem(RunItemBase):
+class ToolSearchOutputItem(RunItemBase, event="tool_search_output_created"):
     """What such a search found."""
 
     type: Literal["tool_search_output_item"] = "tool_search_output_item"
 
 
 @dataclass(eq=False)
-class MCPListToolsItem(RunItemBase):
+class MCPListToolsItem(RunItemBase, event="mcp_list_tools"):
     """The tools of a hosted MCP server."""
 
     type: Literal["mcp_list_tools_item"] = "mcp_list_tools_item"
 
 
 @dataclass(eq=False)
-class MCPApprovalRequestItem(RunItemBase):
+class MCPApprovalRequestItem(RunItemBase, event="mcp_approval_requested"):
     """A hosted MCP server's question whether a call may be made."""
 
     type: Literal["mcp_approval_request_item"] = "mcp_approval_request_item"
 
 
 @dataclass(eq=False)
-class MCPApprovalResponseItem(RunItemBase):
+class MCPApprovalResponseItem(RunItemBase, event="mcp_approval_response"):
     """The answer to such a question."""
 
     type: Literal["mcp_approval_response_item"] = "mcp_approval_response_item"
@@ -239,6 +250,18 @@ RunItem: TypeAlias = (
 )
 
 
+# type of an output item -> its class, where it is no call and no output of one
+OF_MODEL: dict[str, Callable[[Agent[Any], Any], RunItem]] = {
+    "message": MessageOutputItem,
+    "reasoning": ReasoningItem,
+    "compaction": CompactionItem,
+    "tool_search_call": ToolSearchCallItem,
+    "tool_search_output": ToolSearchOutputItem,
+    "mcp_list_tools": MCPListToolsItem,
+    "mcp_approval_request": MCPApprovalRequestItem,
+}
+
+
 def as_input(raw_item: Any) -> Json:
     """Return an output item as an input item: what the API only gives is left out. A new dict."""
     said: Any = plain(raw_item)
@@ -260,11 +283,6 @@ def call_id_of(raw_item: Any) -> str | None:
     return None if found is None else str(found)
 
 
-def input_of(items: Sequence[RunItem]) -> list[Json]:
-    """Return items as input of a model; pending approvals are left out."""
-    return [item.to_input_item() for item in items if not isinstance(item, ToolApprovalItem)]
-
-
 def _read(raw_item: Any, name: str) -> Any:
     return raw_item.get(name) if isinstance(raw_item, Mapping) else getattr(raw_item, name, None)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
@@ -273,9 +291,14 @@ def _without(value: Any, names: frozenset[str]) -> Any:
     return {name: one for name, one in value.items() if name not in names} if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType]
 
 
-def _text_parts(message: Any, type: str, key: str) -> list[str]:
-    parts = [fields(part) for part in fields(message).get("content") or ()]
-    return [part.get(key) or "" for part in parts if part.get("type") == type]
+def _parts(message: Any) -> list[Mapping[str, Any]]:
+    """Return the parts of a message; none of anything else."""
+    held = fields(message)
+    return [fields(part) for part in held.get("content") or ()] if held.get("type") == "message" else []
+
+
+def _text(message: Any, type: str, key: str) -> str | None:
+    return "".join(part.get(key) or "" for part in _parts(message) if part.get("type") == type) or None
 
 
 class ItemHelpers:
@@ -284,24 +307,24 @@ class ItemHelpers:
     @classmethod
     def extract_last_content(cls, message: Any) -> str:
         """Return the text or refusal of a message's last part; "" of anything else."""
-        parts = [fields(part) for part in fields(message).get("content") or ()] if _is_message(message) else []
+        parts = _parts(message)
         return (parts[-1].get("text") or parts[-1].get("refusal") or "") if parts else ""
 
     @classmethod
     def extract_last_text(cls, message: Any) -> str | None:
         """Return the text of a message's last part; None where it is none."""
-        parts = [fields(part) for part in fields(message).get("content") or ()] if _is_message(message) else []
+        parts = _parts(message)
         return parts[-1].get("text") if parts and parts[-1].get("type") == "output_text" else None
 
     @classmethod
     def extract_text(cls, message: Any) -> str | None:
         """Return all text of a message; None where there is none."""
-        return "".join(_text_parts(message, "output_text", "text")) or None if _is_message(message) else None
+        return _text(message, "output_text", "text")
 
     @classmethod
     def extract_refusal(cls, message: Any) -> str | None:
         """Return what a message refuses with; None where it does not."""
-        return "".join(_text_parts(message, "refusal", "refusal")) or None if _is_message(message) else None
+        return _text(message, "refusal", "refusal")
 
     @classmethod
     def input_to_new_input_list(cls, input: str | Sequence[Any]) -> list[Json]:
@@ -320,12 +343,7 @@ class ItemHelpers:
 
     @classmethod
     def tool_call_output_item(
-        cls,
-        tool_call: Any,
-        output: Any,
-        *,
-        output_json_schema: Json | None = None,
-        output_type_adapter: Any = None,
+        cls, tool_call: Any, output: Any, *, output_json_schema: Json | None = None, output_type_adapter: Any = None
     ) -> Json:
         """Return the function_call_output for a call; a call that a program made passes its `caller` on.
 
@@ -340,10 +358,6 @@ def with_caller(tool_call: Any, item: Json) -> Json:
     """Return an output item with the `caller` that its call has."""
     caller = _read(tool_call, "caller")
     return item if caller is None else {**item, "caller": plain(caller)}
-
-
-def _is_message(value: Any) -> bool:
-    return fields(value).get("type") == "message"
 
 
 def _written(tool_call: Any, output: Any, schema: Json | None, adapter: Any) -> str | list[Json]:

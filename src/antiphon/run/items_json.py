@@ -1,36 +1,23 @@
-"""Run items, answers and guardrail results as JSON data, and back."""
+"""Run items, answers, guardrail results and agents as JSON data, and back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
-from typing import Any, TypeAlias, get_args
+from typing import Any, get_args
 
 from antiphon.exceptions import UserError
 from antiphon.models.interface import ModelResponse
 from antiphon.stream.chunk import plain
 
-from .graph import AgentGraph
-from .guardrails import (
-    GuardrailFunctionOutput,
-    InputGuardrail,
-    InputGuardrailResult,
-    OutputGuardrail,
-    OutputGuardrailResult,
-)
+from .agent import Agent, is_agent
+from .guardrails import Guardrail, InputGuardrail, OutputGuardrail, ToolInputGuardrail, ToolOutputGuardrail
+from .handoffs import Handoff
 from .items import RunItem
-from .state_shape import Response
-from .tool import ToolOrigin
-from .tool_guardrails import (
-    ToolGuardrailFunctionOutput,
-    ToolInputGuardrail,
-    ToolInputGuardrailResult,
-    ToolOutputGuardrail,
-    ToolOutputGuardrailResult,
-)
-
-Json: TypeAlias = dict[str, Any]
+from .reading import Json
+from .state import RunState
+from .tool import FunctionTool, ToolOrigin
 
 # `type` of a run item -> its class
 CLASSES: dict[str, type[Any]] = {cls.type: cls for cls in get_args(RunItem)}
@@ -39,13 +26,66 @@ PLAIN = ("description", "title", "tool_name", "tool_namespace", "resolved_tool_n
 AGENTS = ("source_agent", "target_agent")
 
 
-# list of a state -> the classes of what guardrails found, of the guardrails, and of what they returned
-RESULTS: dict[str, tuple[type[Any], type[Any], type[Any]]] = {
-    "input_guardrail_results": (InputGuardrailResult, InputGuardrail, GuardrailFunctionOutput),
-    "output_guardrail_results": (OutputGuardrailResult, OutputGuardrail, GuardrailFunctionOutput),
-    "tool_input_guardrail_results": (ToolInputGuardrailResult, ToolInputGuardrail, ToolGuardrailFunctionOutput),
-    "tool_output_guardrail_results": (ToolOutputGuardrailResult, ToolOutputGuardrail, ToolGuardrailFunctionOutput),
+# list of a state -> the guardrails whose results are in it
+RESULTS: dict[str, type[Guardrail]] = {
+    "input_guardrail_results": InputGuardrail,
+    "output_guardrail_results": OutputGuardrail,
+    "tool_input_guardrail_results": ToolInputGuardrail,
+    "tool_output_guardrail_results": ToolOutputGuardrail,
 }
+
+
+class AgentGraph:
+    """Agents by identity: the name, and for a further agent of the same name with a number, in the order of finding."""
+
+    def __init__(self, start: Agent[Any], *others: Agent[Any] | None) -> None:
+        self.agents: dict[str, Agent[Any]] = {}
+        self._identities: dict[int, str] = {}
+        for first in (start, *others):
+            queue = [] if first is None else [first]
+            while queue:
+                agent = queue.pop(0)
+                if id(agent) not in self._identities:
+                    self._name(agent)
+                    queue.extend(_next(agent))
+
+    def reference(self, agent: Agent[Any] | None) -> Json | None:
+        """Return an agent as JSON data; None for one that is gone."""
+        if agent is None:
+            return None
+        identity = self._identities.get(id(agent)) or self._name(agent)
+        return {"name": agent.name} if identity == agent.name else {"name": agent.name, "identity": identity}
+
+    def find(self, reference: Json | None) -> Agent[Any]:
+        """Return the agent of a reference; for None the first one. Raises UserError where there is none of that name."""
+        if reference is None:
+            return next(iter(self.agents.values()))
+        identity = str(reference.get("identity") or reference.get("name"))
+        if identity not in self.agents:
+            raise UserError(
+                f"Run state agent not found in agent map: {identity!r}. From the agent given these can be reached, by "
+                f"handoffs and as tools: {', '.join(map(repr, self.agents))}"
+            )
+        return self.agents[identity]
+
+    def _name(self, agent: Agent[Any]) -> str:
+        identity, number = agent.name, 1
+        while identity in self.agents:
+            number += 1
+            identity = f"{agent.name}#{number}"
+        self.agents[identity] = agent
+        self._identities[id(agent)] = identity
+        return identity
+
+
+def _next(agent: Agent[Any]) -> Iterator[Agent[Any]]:
+    for one in agent.handoffs:
+        found: Any = one.agent if isinstance(one, Handoff) else one  # pyright: ignore[reportUnknownMemberType]
+        if is_agent(found):
+            yield found
+    for tool in agent.tools:
+        if isinstance(tool, FunctionTool) and is_agent(tool.agent):
+            yield tool.agent
 
 
 def item_json(item: RunItem, graph: AgentGraph) -> Json:
@@ -96,57 +136,35 @@ def output_item(data: Json) -> Any:
 
 def response_json(response: ModelResponse) -> Json:
     """Return an answer as JSON data."""
-    return {
-        "usage": asdict(response.usage),
-        "output": [plain(item) for item in response.output],
-        "response_id": response.response_id,
-        "request_id": response.request_id,
-        "raw_usage": plain(response.raw_usage),
-        "status": response.status,
-        "incomplete_reason": response.incomplete_reason,
-    }
-
-
-def read_response(stored: Response) -> ModelResponse:
-    """Return what `response_json` gave."""
-    return ModelResponse(
-        output=[output_item(item) for item in stored.output],
-        usage=stored.usage,
-        response_id=stored.response_id,
-        request_id=stored.request_id,
-        raw_usage=stored.raw_usage,
-        status=stored.status,
-        incomplete_reason=stored.incomplete_reason,
-    )
+    data: Json = plain({**vars(response), "usage": asdict(response.usage)})
+    return data
 
 
 # --- guardrail results -----------------------------------------------------------------------------------------------
 
 
-def results_json(results: Iterable[Any], graph: AgentGraph) -> list[Json]:
+def results_json(state: RunState[Any], graph: AgentGraph) -> dict[str, list[Json]]:
     """Return what guardrails found as JSON data, of whatever kind."""
-    return [_result_json(one, graph) for one in results]
+    return {name: [_result_json(one, graph) for one in getattr(state, name)] for name in RESULTS}
 
 
 def _result_json(result: Any, graph: AgentGraph) -> Json:
     data: Json = {"guardrail": {"name": result.guardrail.get_name()}, "output": plain(result.output)}
-    if isinstance(result, OutputGuardrailResult):
+    if isinstance(result.guardrail, OutputGuardrail):
         data |= {"agent": graph.reference(result.agent), "agent_output": plain(result.agent_output)}
     return data
 
 
-def read_results(name: str, results: Iterable[Json], graph: AgentGraph) -> list[Any]:
-    """Return what guardrails found, as `results_json` gave it; `name` is that of the list."""
-    result, guardrail, output = RESULTS[name]
-    found: list[Any] = []
-    for data in results:
-        more: Json = {}
-        if result is OutputGuardrailResult:
-            more = {"agent": graph.find(data.get("agent")), "agent_output": data["agent_output"]}
-        found.append(
-            result(guardrail=guardrail(_gone, data["guardrail"]["name"]), output=output(**data["output"]), **more)
-        )
-    return found
+def read_results(held: Json, graph: AgentGraph) -> Json:
+    """Return what guardrails found, as `results_json` gave it."""
+    return {name: [_read_result(kind, one, graph) for one in held[name]] for name, kind in RESULTS.items()}
+
+
+def _read_result(kind: type[Any], data: Json, graph: AgentGraph) -> Any:
+    held: Json = {"guardrail": kind(_gone, data["guardrail"]["name"]), "output": kind.finds(**data["output"])}
+    if kind is OutputGuardrail:
+        held |= {"agent": graph.find(data.get("agent")), "agent_output": data["agent_output"]}
+    return kind.result(**held)
 
 
 def _gone(*_: Any) -> Any:

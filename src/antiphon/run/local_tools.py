@@ -1,29 +1,31 @@
-"""Tools that the API knows by their types and that the caller runs: a computer, shells, patches, free-form tools.
+"""Tools that the API knows by their types and that the caller runs: what all have, and those that take free text.
 
-Source of the parameters: the tool types of openai 3.57, `openai.types.responses`.
+A computer, shells and patches have modules of their own.
+Source of the parameters and of the output items: openai 3.57, `openai.types.responses`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NotRequired, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, TypeAlias, TypedDict
 
-from typing_extensions import TypeVar
+from antiphon.exceptions import AgentsException, ModelBehaviorError
+from antiphon.logger import logger
 
-from antiphon.exceptions import UserError
-
-from .awaiting import MaybeAwaitable
-from .computer import AsyncComputer, Computer, ComputerProvider
-from .editor import ApplyPatchEditor
-from .hosted_tools import Json, said
+from .awaiting import MaybeAwaitable, settled
+from .items import ToolCallOutputItem, with_caller
+from .reading import Json, said
 from .tool import ToolCaller, checked_callers
 
 if TYPE_CHECKING:
-    from .context import RunContextWrapper
+    from .computer import Computers
+    from .context import RunContextWrapper, ToolContext
     from .items import ToolApprovalItem
 
-ComputerT = TypeVar("ComputerT", bound=Computer | AsyncComputer, default=Any)
+
+Kind: TypeAlias = Literal["function", "computer", "shell", "apply_patch", "custom"]
 
 
 class OnApprovalResult(TypedDict):
@@ -39,172 +41,71 @@ NeedsApproval: TypeAlias = bool | Callable[["RunContextWrapper[Any]", Any, str],
 CustomDataExtractor: TypeAlias = Callable[[Any], MaybeAwaitable[Mapping[str, Any] | None]]
 
 
-@dataclass
-class ComputerToolSafetyCheckData:
-    """A safety check that the API asks to acknowledge before a computer acts."""
+@dataclass(frozen=True)
+class LocalToolCustomDataContext:
+    """What the `custom_data_extractor` of such a tool is given."""
 
-    ctx_wrapper: RunContextWrapper[Any]
-    agent: Any
-    tool_call: Any
-    safety_check: Any
-
-
-@dataclass(eq=False)
-class ComputerTool(Generic[ComputerT]):
-    """A computer that the model uses: an instance, or what makes one for each run."""
-
-    name: ClassVar[str] = "computer_use_preview"
-    computer: ComputerT | Callable[..., Any] | ComputerProvider[Any]
-    on_safety_check: Callable[[ComputerToolSafetyCheckData], MaybeAwaitable[bool]] | None = None
-    custom_data_extractor: CustomDataExtractor | None = field(default=None, kw_only=True)
-
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return {"type": "computer"}
+    tool_context: ToolContext[Any]
+    tool: Any
+    tool_call: Json
+    output: Any
+    raw_item: Json
 
 
-@dataclass
-class LocalShellCommandRequest:
-    """A command of the older shell tool: `data` is the call item."""
+class LocalTool(ABC):
+    """A tool that the caller runs. `kind`: what `tool_error_formatter` is told of it. `call`: the type of its calls."""
 
-    ctx_wrapper: RunContextWrapper[Any]
-    data: Any
+    kind: ClassVar[Kind]
+    call: ClassVar[str]
+    name: str
+    custom_data_extractor: CustomDataExtractor | None = None
 
+    def __init_subclass__(cls, kind: Kind | None = None, call: str | None = None, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if kind is not None and call is not None:  # else they are those of its base
+            cls.kind, cls.call = kind, call
 
-LocalShellExecutor: TypeAlias = Callable[[LocalShellCommandRequest], MaybeAwaitable[str]]
+    @abstractmethod
+    async def answer(self, call: Json, context: ToolContext[Any], computers: Computers) -> tuple[Json, Any]:
+        """Return what the output item of a call says, and what the tool returned."""
 
+    async def answered(self, call: Json, context: ToolContext[Any], computers: Computers) -> ToolCallOutputItem:
+        """Return the output of a call. What a shell, an editor or a free-form tool raises is told to the model."""
+        told, output = await self.answer(call, context, computers)
+        item = self.output_item(call, context, told, output)
+        if self.custom_data_extractor is not None:
+            about = LocalToolCustomDataContext(context, self, call, output, dict(item.raw_item))
+            kept = await settled(self.custom_data_extractor(about))
+            item.custom_data = None if kept is None else dict(kept)
+        return item
 
-@dataclass
-class LocalShellTool:
-    """The older shell: `executor` runs a command and returns its output."""
-
-    name: ClassVar[str] = "local_shell"
-    executor: LocalShellExecutor
-
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return {"type": "local_shell"}
-
-
-@dataclass
-class ShellCallOutcome:
-    """How a command ended: with an exit code, or by its time."""
-
-    type: Literal["exit", "timeout"]
-    exit_code: int | None = None
-
-
-@dataclass
-class ShellCommandOutput:
-    """What one command wrote, and how it ended."""
-
-    stdout: str = ""
-    stderr: str = ""
-    outcome: ShellCallOutcome = field(default_factory=lambda: ShellCallOutcome("exit"))
-    command: str | None = None
-    provider_data: dict[str, Any] | None = None
-
-    @property
-    def exit_code(self) -> int | None:
-        """Return the exit code; None where there is none."""
-        return self.outcome.exit_code
-
-    @property
-    def status(self) -> Literal["completed", "timeout"]:
-        """Return "completed", or "timeout" for a command that took too long."""
-        return "timeout" if self.outcome.type == "timeout" else "completed"
+    def output_item(self, call: Json, context: ToolContext[Any], told: Json, output: Any) -> ToolCallOutputItem:
+        """Return the output of a call that says `told`."""
+        raw = {"type": f"{self.call}_output", "call_id": context.tool_call_id, **told}
+        return ToolCallOutputItem(context.agent, with_caller(call, raw), output)
 
 
-@dataclass
-class ShellResult:
-    """What the commands of a call wrote; of each at most `max_output_length` characters are sent."""
+class ApprovableTool(LocalTool):
+    """One whose calls may need approval, and that programs may call."""
 
-    output: list[ShellCommandOutput]
-    max_output_length: int | None = None
-    provider_data: dict[str, Any] | None = None
-
-
-@dataclass
-class ShellActionRequest:
-    """The commands of a call, run one after the other, and their limits."""
-
-    commands: list[str]
-    timeout_ms: int | None = None
-    max_output_length: int | None = None
-
-
-@dataclass
-class ShellCallData:
-    """A call of the shell; `raw` is the call item."""
-
-    call_id: str
-    action: ShellActionRequest
-    status: Literal["in_progress", "completed"] | None = None
-    raw: Any = None
-
-
-@dataclass
-class ShellCommandRequest:
-    """What the executor of a shell is given."""
-
-    ctx_wrapper: RunContextWrapper[Any]
-    data: ShellCallData
-
-
-ShellExecutor: TypeAlias = Callable[[ShellCommandRequest], MaybeAwaitable[str | ShellResult]]
-
-
-@dataclass
-class ShellTool:
-    """A shell. In a local environment `executor` runs its commands; elsewhere the API does, and nothing is approved."""
-
-    type: ClassVar[str] = "shell"
-    executor: ShellExecutor | None = None
-    name: str = "shell"
     needs_approval: NeedsApproval = False
     on_approval: OnApproval | None = None
-    environment: Mapping[str, Any] | None = None
-    allowed_callers: list[ToolCaller] | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        self.allowed_callers = checked_callers(self.allowed_callers, self.name)
-        self.environment = {"type": "local", **(self.environment or {})}
-        local = self.environment["type"] == "local"
-        if local and self.executor is None:
-            raise UserError(f"the shell {self.name!r} is local and has no executor: give one, or a hosted environment")
-        if not local and (self.executor or self.needs_approval is not False or self.on_approval):
-            raise UserError(
-                f"the shell {self.name!r} runs in a hosted environment, so it takes no executor, needs_approval or "
-                'on_approval: leave them out, or let its environment be {"type": "local"}'
-            )
-
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return {"type": "shell", **said(environment=self.environment, allowed_callers=self.allowed_callers)}
-
-
-@dataclass
-class ApplyPatchTool:
-    """Changes to files, which `editor` makes."""
-
-    type: ClassVar[str] = "apply_patch"
-    editor: ApplyPatchEditor
-    name: str = "apply_patch"
-    needs_approval: NeedsApproval = False
-    on_approval: OnApproval | None = None
-    custom_data_extractor: CustomDataExtractor | None = field(default=None, kw_only=True)
-    allowed_callers: list[ToolCaller] | None = field(default=None, kw_only=True)
+    allowed_callers: list[ToolCaller] | None = None
 
     def __post_init__(self) -> None:
         self.allowed_callers = checked_callers(self.allowed_callers, self.name)
 
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return {"type": "apply_patch", **said(allowed_callers=self.allowed_callers)}
+    def asked(self, call: Json, context: Any) -> Any:
+        """Return what a call asks for, as the question whether it needs approval is given it."""
+        return call.get("input")
+
+    def refusal(self, message: str) -> Json:
+        """Return what the output item of a rejected call says."""
+        return {"output": message}
 
 
 @dataclass
-class CustomTool:
+class CustomTool(ApprovableTool, kind="custom", call="custom_tool_call"):
     """A tool that takes free text instead of JSON, perhaps text of a grammar that `format` has."""
 
     type: ClassVar[str] = "custom"
@@ -218,9 +119,6 @@ class CustomTool:
     custom_data_extractor: CustomDataExtractor | None = field(default=None, kw_only=True)
     allowed_callers: list[ToolCaller] | None = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
-        self.allowed_callers = checked_callers(self.allowed_callers, self.name)
-
     @property
     def tool_config(self) -> Json:
         """Return the tool as the API has it."""
@@ -230,3 +128,24 @@ class CustomTool:
         """Return the tool as the API has it."""
         more = said(format=self.format, defer_loading=self.defer_loading or None, allowed_callers=self.allowed_callers)
         return {"type": "custom", "name": self.name, "description": self.description, **more}
+
+    async def answer(self, call: Json, context: ToolContext[Any], computers: Computers) -> tuple[Json, Any]:
+        """Return the text of what the function returned. Raises ModelBehaviorError for a call without text."""
+        text = call.get("input")
+        if not isinstance(text, str):
+            raise ModelBehaviorError(
+                f"a call of {self.name!r} has input of type {type(text).__name__}: text is expected"
+            )
+        result, _ = await tried(lambda: self.on_invoke_tool(context, text), self.name)
+        return {"output": str(result)}, str(result)
+
+
+async def tried(job: Callable[[], Any], what: str) -> tuple[Any, bool]:
+    """Return what a tool returns; or what it raises, as text, and True."""
+    try:
+        return await settled(job()), False
+    except AgentsException:
+        raise
+    except Exception as error:  # noqa: BLE001  # whatever a tool raises is told to the model
+        logger.warning("the %s failed: %s", what, type(error).__name__)
+        return str(error) or type(error).__name__, True

@@ -5,25 +5,19 @@ model call -> items -> tools -> outcome, a turn after the other, until the outco
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from antiphon.exceptions import (
-    AgentsException,
-    MaxTurnsExceeded,
-    ModelBehaviorError,
-    ModelIncompleteError,
-    ModelRefusalError,
-)
+from antiphon import exceptions
 from antiphon.models.interface import ModelResponse
 from antiphon.stream.chunk import fields
 
 from .agent import Agent
 from .approvals import Ledger
+from .awaiting import together
 from .classify import Answer, HandoffRun, Offered, Programs, classify
-from .decide import USES, FinalOutput, HandoffTo, Interruption, Outcome, RunAgain, decide, no_output
-from .endings import finish, instead_of
+from .endings import USES, FinalOutput, HandoffTo, Interruption, Outcome, RunAgain, decide, finish, handled, instead_of
 from .events import AgentUpdatedStreamEvent, StreamEvent, item_event
 from .execute import Executed, execute
 from .guards import checked
@@ -32,7 +26,6 @@ from .hosted_tools import ProgrammaticToolCallingTool
 from .items import ItemHelpers, MessageOutputItem
 from .model_call import ModelCall, final_by_tools
 from .running import Run
-from .together import together
 from .tracing import Tracing
 
 
@@ -54,7 +47,7 @@ async def run_events(run: Run) -> AsyncGenerator[StreamEvent, None]:
                             yield event
                     if state.pending:
                         break
-    except AgentsException as error:
+    except exceptions.AgentsException as error:
         error.run_data = error.run_data or state.details()
         raise
     finally:
@@ -110,10 +103,10 @@ async def _turn(run: Run, agent: Agent[Any], tracing: Tracing) -> AsyncGenerator
                 async for one in raw:
                     run.guards.raise_known()
                     yield one
-        except MaxTurnsExceeded as error:
+        except exceptions.MaxTurnsExceeded as error:
             state.start_turn()
             run.shown = 0
-            outcome = await instead_of(run, agent, "max_turns", error)
+            outcome = await instead_of(run, agent, error)
         answer = Answer() if call.response is None else await _read(run, call)
     if outcome is None and answer.cut:
         outcome = await _incomplete(run, agent)
@@ -121,15 +114,14 @@ async def _turn(run: Run, agent: Agent[Any], tracing: Tracing) -> AsyncGenerator
         yield shown
     try:
         outcome = outcome or await _outcome(run, agent, answer)
-    except AgentsException:
+    except exceptions.AgentsException:
         for shown in run.fresh():  # what other tools of the turn have done before one failed
             yield shown
         raise
     for shown in run.fresh():
         yield shown
-    async with aclosing(_after(run, agent, outcome)) as events:
-        async for event in events:
-            yield event
+    for event in await _after(run, agent, outcome):
+        yield event
 
 
 # --- the model's answer ----------------------------------------------------------------------------------------------
@@ -175,21 +167,21 @@ def _programs(run: Run, offered: Offered) -> Programs:
     """Return the programs so far; without the tool that runs them there are none."""
     if offered.first(ProgrammaticToolCallingTool) is None:
         return Programs()
-    return Programs.of([*_before(run), *run.state.turn])
+    return Programs.of([*_before(run), *(item.raw_item for item in run.state.turn)])
 
 
 def _before(run: Run) -> Iterable[Any]:
     said = run.state.original_input
-    return [*([] if isinstance(said, str) else said), *run.state.model_items]
+    return [*([] if isinstance(said, str) else said), *(item.raw_item for item in run.state.model_items)]
 
 
 async def _incomplete(run: Run, agent: Agent[Any]) -> Outcome:
     """Return what becomes of an answer that was cut off. Raises ModelIncompleteError unless the run says otherwise."""
     state = run.state
-    error = ModelIncompleteError(state.incomplete_reason, state.model_responses[-1])
+    error = exceptions.ModelIncompleteError(state.incomplete_reason, state.model_responses[-1])
     if run.config.on_incomplete == "return" and "incomplete" not in run.handlers:
         return FinalOutput(ItemHelpers.text_message_outputs(state.turn))
-    return await instead_of(run, agent, "incomplete", error)
+    return await instead_of(run, agent, error)
 
 
 # --- what comes of it ------------------------------------------------------------------------------------------------
@@ -210,15 +202,11 @@ async def _outcome(run: Run, agent: Agent[Any], answer: Answer) -> Outcome:
         by_tools = await final_by_tools(agent, context, executed.results, text=text)
     try:
         outcome = decide(answer, schema, executed.pending, by_tools)
-    except ModelRefusalError as error:
-        return await instead_of(run, agent, "model_refusal", error)
-    except ModelBehaviorError as error:
-        return await instead_of(run, agent, "invalid_final_output", error)
-    if isinstance(outcome, RunAgain) and _said_nothing(answer) and "invalid_final_output" in run.handlers:
-        try:
-            return await instead_of(run, agent, "invalid_final_output", no_output())
-        except ModelBehaviorError:
-            return outcome
+    except (exceptions.ModelRefusalError, exceptions.ModelBehaviorError) as error:
+        return await instead_of(run, agent, error)
+    if isinstance(outcome, RunAgain) and _said_nothing(answer):
+        silence = exceptions.ModelBehaviorError("Model returned no final output for the structured output type.")
+        return await handled(run, agent, silence) or outcome
     return outcome
 
 
@@ -229,8 +217,8 @@ def _said_nothing(answer: Answer) -> bool:
     return not answer.work and not answer.repeated and (spoken or not used)
 
 
-async def _after(run: Run, agent: Agent[Any], outcome: Outcome) -> AsyncGenerator[StreamEvent, None]:
-    """Yield the events of what a turn leads to; then the turn is done and saved."""
+async def _after(run: Run, agent: Agent[Any], outcome: Outcome) -> Sequence[StreamEvent]:
+    """Return the events of what a turn leads to, once it is done and saved."""
     state = run.state
     await run.guards.settle()
     match outcome:
@@ -245,6 +233,5 @@ async def _after(run: Run, agent: Agent[Any], outcome: Outcome) -> AsyncGenerato
         case HandoffTo(calls):
             target, outputs = await hand_over(run, agent, calls)
             await pass_on(run, agent, target, outputs, calls[0].handoff)
-            for event in filter(None, map(item_event, outputs)):
-                yield event
-            yield AgentUpdatedStreamEvent(target)
+            return [*filter(None, map(item_event, outputs)), AgentUpdatedStreamEvent(target)]
+    return ()

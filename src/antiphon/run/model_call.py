@@ -1,27 +1,36 @@
-"""One model call of a run: what is sent, the events that come, and the answer."""
+"""One model call of a run: what is sent, the attempts, the events that come, and the answer.
+
+    attempt, attempt, … -> the one that counts -> its answer | its events
+
+A stream is tried again only while nothing of it was handed out: its head goes out together with what follows it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from antiphon.exceptions import MaxTurnsExceeded, ModelBehaviorError, UserError
-from antiphon.models.errors import failure_of_code
-from antiphon.models.interface import ModelResponse
+from antiphon.backend import close
+from antiphon.exceptions import MaxTurnsExceeded, ModelBehaviorError
+from antiphon.models.errors import failure_in, failure_of_code
+from antiphon.models.interface import Model, ModelResponse
+from antiphon.models.retry import ModelRetrySettings
+from antiphon.models.retrying import Retrying
 from antiphon.models.usage import Usage
 from antiphon.stream.chunk import fields
 
 from .agent import Agent, ToolsToFinalOutputResult
-from .attempts import attempts_of, closing
-from .awaiting import settled
+from .awaiting import returned
 from .classify import Offered
 from .events import RawResponsesStreamEvent
 from .items import ItemHelpers
 from .running import Run
 from .tracing import Tracing
 
+# What is held until something else comes: the head, and the end of a response that failed before its first item.
+HELD = frozenset({"response.created", "response.queued", "response.in_progress", "error", "response.failed"})
 TERMINALS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
@@ -58,9 +67,7 @@ class ModelCall:
                         yield event
             else:
                 with span.current():
-                    more = await self._more()
-                    tries = attempts_of(model, settings.retry, asked, more)
-                    self.response = await (model.get_response(*asked, **more) if tries is None else tries.answer())
+                    self.response = await Attempts(model, settings.retry, asked, await self._more()).answer()
             response = self._answered()
             span.responded(response)
         await run.hooks.llm_end(state.context, self.agent, response)
@@ -103,9 +110,8 @@ class ModelCall:
         told: list[Any] = []
         items: list[Any] = []
         final: Any = None
-        more = await self._more()
-        tries = attempts_of(model, asked[2].retry, asked, more)
-        async with closing(model.stream_response(*asked, **more) if tries is None else tries.events()) as events:
+        tries = Attempts(model, asked[2].retry, asked, await self._more())
+        async with closing(tries.events()) as events:
             async for event in events:
                 kind = getattr(event, "type", None)  # whatever a model of the caller's gives
                 if kind in TERMINALS:
@@ -120,7 +126,7 @@ class ModelCall:
                     told.append(event)
                 yield RawResponsesStreamEvent(event)
         self.response = _final(final, items)
-        self.response.usage.requests += 0 if tries is None else tries.failed
+        self.response.usage.requests += tries.failed
         if told:
             from antiphon.models.checks import check_events
 
@@ -156,10 +162,8 @@ def _final(response: Any, items: list[Any]) -> ModelResponse:
     """
     if response is None:
         raise ModelBehaviorError("Model did not produce a final response!")
-    held = fields(response)
-    if held.get("status") == "failed":
-        error = fields(held.get("error"))
-        raise failure_of_code(str(error.get("code") or "server_error"), str(error.get("message") or "no message"))
+    if fields(response).get("status") == "failed":
+        raise failure_in(response)
     answer = ModelResponse.of(response)
     answer.output = answer.output or items
     return answer
@@ -181,11 +185,107 @@ async def final_by_tools(agent: Agent[Any], context: Any, results: list[Any], *,
         last = next((one for one in results if {one.tool.name, one.tool.qualified_name} & names), None)
         found = found if last is None else ToolsToFinalOutputResult(True, last.output)
     elif callable(behavior):
-        found = await settled(behavior(context, results))
-        if not isinstance(found, ToolsToFinalOutputResult):  # pyright: ignore[reportUnnecessaryIsInstance]  # a caller's function
-            raise UserError(
-                f"tool_use_behavior returned {type(found).__name__}: a ToolsToFinalOutputResult is expected"
-            )
+        found = await returned(behavior(context, results), ToolsToFinalOutputResult, "tool_use_behavior")
     if found.is_final_output and text:
         found = ToolsToFinalOutputResult(True, str(found.final_output))
     return found
+
+
+# --- attempts, for models that do not make them by themselves --------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt: what came so far, what follows, and why there is nothing of it."""
+
+    rest: AsyncGenerator[Any, None]
+    held: list[Any] = field(default_factory=list[Any])
+    failure: BaseException | None = None
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The attempts of one model call: a single one where no policy says otherwise, or the model retries by itself.
+
+    `failed`: how many came to nothing before the last.
+    """
+
+    model: Model
+    settings: ModelRetrySettings | None
+    asked: tuple[Any, ...]
+    more: dict[str, Any]
+    failed: int = 0
+
+    async def answer(self) -> ModelResponse:
+        """Return the answer. Its usage counts the attempts that failed too."""
+        if self._is_single:
+            return await self.model.get_response(*self.asked, **self.more)
+        async with aclosing(self._given(self._whole, stream=False)) as given:
+            answer: ModelResponse = await anext(given)
+        answer.usage.requests += self.failed
+        return answer
+
+    def events(self) -> AsyncIterator[Any]:
+        """Yield the events of the attempt that counts. What it failed with is raised after them."""
+        if self._is_single:
+            return self.model.stream_response(*self.asked, **self.more)
+        return self._given(lambda: _closed(self.model.stream_response(*self.asked, **self.more)), stream=True)
+
+    @property
+    def _is_single(self) -> bool:
+        from antiphon.models.call import CallModel
+        from antiphon.models.fallback import FallbackModel
+
+        settings = self.settings
+        asked = settings is not None and settings.policy is not None and settings.max_retries
+        return not asked or isinstance(self.model, CallModel | FallbackModel)
+
+    async def _whole(self) -> AsyncGenerator[Any, None]:
+        yield await self.model.get_response(*self.asked, **self.more)
+
+    async def _given(self, ask: Callable[[], AsyncGenerator[Any, None]], *, stream: bool) -> AsyncGenerator[Any, None]:
+        async def attempt() -> Attempt:
+            self.failed += 1
+            return await _begun(ask())
+
+        self.failed = -1
+
+        stored = (self.more.get("previous_response_id"), self.more.get("conversation_id"))
+        how: Retrying[Attempt] = Retrying(self.settings, self.model.get_retry_advice, stream, *stored)
+        made = await how.run(attempt)
+        for event in made.held:
+            yield event
+        if made.failure is not None:
+            raise made.failure
+        async with aclosing(made.rest) as rest:
+            async for event in rest:
+                yield event
+
+
+async def _begun(rest: AsyncGenerator[Any, None]) -> Attempt:
+    """Return an attempt that has come to what can be handed out: an event, or a whole answer."""
+    attempt = Attempt(rest)
+    try:
+        async for event in rest:
+            attempt.held.append(event)
+            if getattr(event, "type", None) not in HELD:
+                break
+    except Exception as error:  # noqa: BLE001  # the policy says what is to be done about it
+        attempt.failure = error
+    return attempt
+
+
+@asynccontextmanager
+async def closing(events: AsyncIterator[Any]) -> AsyncGenerator[AsyncIterator[Any], None]:
+    """Give the events, and close them at the end; a model's own iterator may have nothing to close."""
+    try:
+        yield events
+    finally:
+        await close(events)
+
+
+async def _closed(events: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+    """Yield the events; they are closed at the end, however that comes."""
+    async with closing(events):
+        async for event in events:
+            yield event

@@ -6,13 +6,12 @@ import dataclasses
 from abc import ABC, abstractmethod
 from typing import Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, RootModel, TypeAdapter
 from typing_extensions import TypedDict
 
 from antiphon.exceptions import ModelBehaviorError, UserError
 
-from .function_tool import said_of
-from .schema import described
+from .schema import Unfit, described, fitting
 from .strict import ensure_strict_json_schema
 
 WRAPPER = "response"  # the one property of the object around a type that is no object
@@ -77,20 +76,14 @@ class AgentOutputSchema(AgentOutputSchemaBase):
 
         Raises ModelBehaviorError where it does not fit. The error says where and why, and does not hold the text.
         """
-        read = self._read(self._adapter, json_str)
-        if isinstance(read, _Unfit) and self._wrapped and dataclasses.is_dataclass(self.output_type):
+        read = fitting(self._adapter.validate_json, json_str, "the answer")
+        if isinstance(read, Unfit) and self._wrapped and dataclasses.is_dataclass(self.output_type):
             alone: TypeAdapter[Any] = TypeAdapter(cast("Any", self.output_type))
-            bare = self._read(alone, json_str)  # a model that sees an object may leave the wrap
-            read = read if isinstance(bare, _Unfit) else {WRAPPER: bare}
-        if isinstance(read, _Unfit):
+            bare = fitting(alone.validate_json, json_str)  # a model that sees an object may leave the wrap
+            read = read if isinstance(bare, Unfit) else {WRAPPER: bare}
+        if isinstance(read, Unfit):
             raise ModelBehaviorError(f"Invalid JSON when parsing the output as {self.name()}: {read.why}")
         return read[WRAPPER] if self._wrapped else read
-
-    def _read(self, adapter: TypeAdapter[Any], json_str: str) -> Any:
-        try:
-            return adapter.validate_json(json_str)
-        except ValidationError as error:
-            return _Unfit(said_of(error, "the answer"))
 
     def _made_strict(self) -> dict[str, Any]:
         try:
@@ -100,13 +93,6 @@ class AgentOutputSchema(AgentOutputSchemaBase):
                 f"the output type {self.name()} has no strict JSON schema: {error}; change the type, or use "
                 "AgentOutputSchema(your_type, strict_json_schema=False)"
             ) from error
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Unfit:
-    """Why a text is not the JSON of a type. Returned, as an exception would hold the text."""
-
-    why: str
 
 
 def _is_object(kind: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from antiphon.exceptions import AgentsException, UserError
 from antiphon.models.interface import ModelResponse
 
+from .awaiting import running_loop
 from .context import RunContextWrapper
 from .events import StreamEvent
 from .items import RunItem, ToolApprovalItem
@@ -39,7 +40,7 @@ class RunResultBase:
     """What both results have. `new_items`: all that the run brought, by all its agents, with the calls that wait."""
 
     def __init__(self, state: RunState[Any]) -> None:
-        self._state: RunState[Any] | None = state
+        self._kept = state
         self._last: weakref.ref[Agent[Any]] | None = None
         self.input: str | list[Any] = state.original_input
         self.context_wrapper: RunContextWrapper[Any] = state.context
@@ -123,14 +124,17 @@ class RunResultBase:
 
         The two differ only where a handoff rewrote the history. Raises ValueError for another mode.
         """
-        return self._kept.preserved(mode)
+        return self._settled_state().preserved(mode)
 
     def to_state(self) -> RunState[Any]:
-        """Return where the run stands, to go on from there. What is decided on it later does not show in this result.
+        """Return where the run stands, to go on from there; after a cancel, before the turn that it broke off.
 
-        Raises UserError where the agents were released.
+        What is decided on it later does not show in this result. Raises UserError where the agents were released.
         """
-        return self._copied(self._kept)
+        state = self._settled_state()
+        if self._last is not None:
+            raise UserError("the agents of the result were released, and a state needs them: take it before")
+        return state.copy()
 
     def release_agents(self, *, release_new_items: bool = True) -> None:
         """Hold no agent any more but weakly; with `release_new_items` False those of the items stay. No state after."""
@@ -142,16 +146,9 @@ class RunResultBase:
         state.starting_agent = state.current_agent = cast("Any", None)
         state.used = []
 
-    def _copied(self, state: RunState[Any]) -> RunState[Any]:
-        if self._last is not None:
-            raise UserError("the agents of the result were released, and a state needs them: take it before")
-        return state.copy()
-
-    @property
-    def _kept(self) -> RunState[Any]:
-        if self._state is None:
-            raise UserError("the result holds no state")
-        return self._state
+    def _settled_state(self) -> RunState[Any]:
+        """Return the state without a turn that was broken off, or that has no answer yet."""
+        return self._kept
 
     def __str__(self) -> str:
         state = self._kept
@@ -181,7 +178,7 @@ class RunResultStreaming(RunResultBase):
         super().__init__(run.state)
         self._run = run
         self._events: deque[StreamEvent] = deque()
-        self._waiting: list[asyncio.Future[None]] = []
+        self._news = asyncio.Event()
         self._cancelled = False
         self._error: BaseException | None = None
         self._over = self._reading = self._dropped = False
@@ -236,22 +233,13 @@ class RunResultStreaming(RunResultBase):
             return
         self._cancelled = self._over = True
         self.run_loop_task.cancel()
-        self._wake()
-
-    def to_input_list(self, *, mode: Literal["preserve_all", "normalized"] = "preserve_all") -> list[Any]:
-        """Return the run as input of another, as `RunResultBase.to_input_list`."""
-        return self._settled_state().preserved(mode)
-
-    def to_state(self) -> RunState[Any]:
-        """Return where the run stands, as `RunResultBase.to_state`; after a cancel, before the turn that it broke off."""
-        return self._copied(self._settled_state())
+        self._news.set()
 
     @property
     def _broken_off(self) -> bool:
         return self._cancelled and not self._run.continued
 
     def _settled_state(self) -> RunState[Any]:
-        """Return the state without a turn that was broken off, or that has no answer yet."""
         state = self._kept
         unfinished = state.asking or (self._broken_off and state.answered)
         if self._dropped or not unfinished:
@@ -279,24 +267,18 @@ class RunResultStreaming(RunResultBase):
             self.input = self._kept.original_input
             self._over = True
             self._run.be_quiet()
-            self._wake()
+            self._news.set()
 
     def _never_begun(self) -> None:
         """Note that the task was cancelled before it began to run, so that no reader waits for it."""
         if not self._over:
             self._error, self._over = _stopped(), True
-            self._wake()
+            self._news.set()
 
     def _put(self, event: StreamEvent) -> None:
         if not self._over:
             self._events.append(event)
-            self._wake()
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            if not one.done():
-                one.set_result(None)
+            self._news.set()
 
     async def _next(self) -> StreamEvent:
         """Return the next event. Raises StopAsyncIteration after the last, or what stopped the run."""
@@ -305,10 +287,9 @@ class RunResultStreaming(RunResultBase):
                 await self._ended()
                 raise StopAsyncIteration
             self._reading = True
-            waiting = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiting)
+            self._news.clear()
             try:
-                await waiting
+                await self._news.wait()
             except asyncio.CancelledError:
                 self.cancel()
                 raise
@@ -381,14 +362,7 @@ class EventReader(AsyncIterator[StreamEvent]):
         if result is None or not self._begun:
             return
         loop = result.run_loop_task.get_loop()
-        if result.run_loop_task.done() or loop is _running_loop():
+        if result.run_loop_task.done() or loop is running_loop():
             result.cancel()
         elif not loop.is_closed():
             loop.call_soon_threadsafe(result.cancel)  # the garbage of one thread may be collected by another
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from typing_extensions import Unpack
 
 from antiphon.exceptions import UserError
 
 from .agent import Agent
+from .awaiting import running_loop
 from .config import DEFAULT_MAX_TURNS, RunConfig, RunErrorHandlers
 from .context import RunContextWrapper, is_context
 from .hooks import RunHooksBase, Told
 from .loop import run_events
+from .reading import refuse_unknown
 from .result import RunResult, RunResultStreaming
 from .running import Run
 from .session import SessionOfRun
@@ -28,8 +30,22 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_MAX_TURNS", "AgentRunner", "Runner", "get_default_agent_runner", "set_default_agent_runner"]
 
 
+Input: TypeAlias = str | list[Any] | RunState[Any]
+# the options of a streamed run that may be given by position. Source: `Runner.run_streamed` of openai-agents 0.24.0.
+POSITIONAL = (
+    *("context", "max_turns", "hooks", "run_config", "previous_response_id", "auto_previous_response_id"),
+    *("conversation_id", "session"),
+)
+
+
 class RunOptions(TypedDict, total=False):
-    """The options of a run, beside its agent and its input; `Runner.run` says what they mean."""
+    """The options of a run, beside its agent and its input.
+
+    `context`: any object of the caller's. `max_turns`: model calls at most, 10 where it is not given; None is no limit.
+    `error_handlers`: what is the output instead of certain errors, by "max_turns", "model_refusal",
+    "invalid_final_output", "incomplete". With `conversation_id`, `previous_response_id` or
+    `auto_previous_response_id` the server keeps the history.
+    """
 
     context: Any
     max_turns: int | None
@@ -45,24 +61,16 @@ class RunOptions(TypedDict, total=False):
 class AgentRunner:
     """Runs agents. What `Runner` calls; a subclass may be put in its place by `set_default_agent_runner`."""
 
-    async def run(
-        self, starting_agent: Agent[Any], input: str | list[Any] | RunState[Any], **options: Unpack[RunOptions]
-    ) -> RunResult:
+    async def run(self, starting_agent: Agent[Any], input: Input, **options: Unpack[RunOptions]) -> RunResult:
         """Return what the run comes to."""
         return await drained(_run_of(starting_agent, input, options))
 
-    def run_sync(
-        self, starting_agent: Agent[Any], input: str | list[Any] | RunState[Any], **options: Unpack[RunOptions]
-    ) -> RunResult:
+    def run_sync(self, starting_agent: Agent[Any], input: Input, **options: Unpack[RunOptions]) -> RunResult:
         """Return what the run comes to. Raises RuntimeError where an event loop runs: await `run` there.
 
         The thread's default event loop is kept open for the next time.
         """
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            pass
-        else:
+        if running_loop() is not None:
             raise RuntimeError("run_sync cannot be called while an event loop is running: await Runner.run instead")
         loop = _thread_loop()
         task = loop.create_task(self.run(starting_agent, input, **options))
@@ -75,7 +83,7 @@ class AgentRunner:
             raise
 
     def run_streamed(
-        self, starting_agent: Agent[Any], input: str | list[Any] | RunState[Any], **options: Unpack[RunOptions]
+        self, starting_agent: Agent[Any], input: Input, **options: Unpack[RunOptions]
     ) -> RunResultStreaming:
         """Return at once; the run goes on as a task of the event loop that runs."""
         run = _run_of(starting_agent, input, options)
@@ -83,15 +91,8 @@ class AgentRunner:
         return RunResultStreaming(run)
 
 
-def _run_of(agent: Agent[Any], input: str | list[Any] | RunState[Any], options: RunOptions) -> Run:
-    kept = Conversation(
-        options.get("conversation_id"),
-        options.get("previous_response_id"),
-        options.get("auto_previous_response_id", False),
-    )
-    state = start(agent, input, options.get("context"), options.get("max_turns", DEFAULT_MAX_TURNS), kept)
-    held = (options.get("hooks"), options.get("run_config"), options.get("error_handlers"), options.get("session"))
-    return make_run(state, input, *held)
+def _run_of(agent: Agent[Any], input: Input, options: RunOptions) -> Run:
+    return make_run(start(agent, input, options), input, options)
 
 
 async def drained(run: Run) -> RunResult:
@@ -101,22 +102,21 @@ async def drained(run: Run) -> RunResult:
     return RunResult(run.state)
 
 
-def start(
-    agent: Agent[Any],
-    input: str | list[Any] | RunState[Any],
-    context: Any,
-    max_turns: int | None,
-    kept: Conversation,
-) -> RunState[Any]:
+def start(agent: Agent[Any], input: Input, options: RunOptions) -> RunState[Any]:
     """Return the state that a run starts from: a copy of the one that was given, or a new one."""
+    refuse_unknown("a run", options, RunOptions.__optional_keys__)
     if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
         raise UserError(f"a run starts with {type(agent).__name__}: with an Agent it must")
+    context = options.get("context")
+    named = (options.get("conversation_id"), options.get("previous_response_id"))
+    kept = Conversation(*named, options.get("auto_previous_response_id", False))
     if isinstance(input, RunState):
         return _resumed(input, context, kept)
     if not isinstance(input, str | list):  # pyright: ignore[reportUnnecessaryIsInstance]  # as above
         raise UserError(f"the input is {type(input).__name__}: it is text, a list of input items, or a RunState")
     said = input if isinstance(input, str) else list(input)
-    return RunState(_wrapped(context), said, agent, max_turns, agent, conversation=kept)
+    turns = options.get("max_turns", DEFAULT_MAX_TURNS)
+    return RunState(_wrapped(context), said, agent, turns, agent, conversation=kept)
 
 
 def _wrapped(context: Any) -> RunContextWrapper[Any]:
@@ -140,17 +140,11 @@ def _resumed(given: RunState[Any], context: Any, kept: Conversation) -> RunState
     return state
 
 
-def make_run(
-    state: RunState[Any],
-    given: Any,
-    hooks: Any,
-    run_config: RunConfig | Mapping[str, Any] | None,
-    error_handlers: RunErrorHandlers | None,
-    session: Any,
-) -> Run:
+def make_run(state: RunState[Any], given: Any, options: RunOptions) -> Run:
     """Return the run. Raises TypeError for hooks that are none, UserError where the history is kept in two places."""
+    hooks, session, run_config = options.get("hooks"), options.get("session"), options.get("run_config")
     config = RunConfig.of(run_config)
-    if hooks is not None and not isinstance(hooks, RunHooksBase):
+    if hooks is not None and not isinstance(hooks, RunHooksBase):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
         raise TypeError(f"Run hooks must be instances of RunHooks. Received {type(hooks).__name__}")
     if session is not None and state.conversation.managed:
         raise UserError(
@@ -159,13 +153,18 @@ def make_run(
         )
     if config.reasoning_item_id_policy is not None:
         state.reasoning_item_id_policy = config.reasoning_item_id_policy
-    tracing = Tracing.start(disabled=config.tracing_disabled, with_content=config.trace_include_sensitive_data)
-    told = Told(hooks or RunHooksBase())  # pyright: ignore[reportUnknownArgumentType]
-    kept = None if session is None else SessionOfRun(session, config)
     resumed = isinstance(given, RunState)
-    own = run_config is None or (isinstance(run_config, Mapping) and "model_provider" not in run_config)
-    said: Any = state.original_input if resumed else given
-    return Run(state, config, told, error_handlers or {}, kept, said, tracing=tracing, resumed=resumed, own_models=own)
+    return Run(
+        state,
+        config,
+        Told(hooks or RunHooksBase()),
+        options.get("error_handlers") or {},
+        None if session is None else SessionOfRun(session, config),
+        state.original_input if resumed else given,
+        tracing=Tracing.start(disabled=config.tracing_disabled, with_content=config.trace_include_sensitive_data),
+        resumed=resumed,
+        own_models=run_config is None or (isinstance(run_config, Mapping) and "model_provider" not in run_config),
+    )
 
 
 def _thread_loop() -> asyncio.AbstractEventLoop:
@@ -202,102 +201,29 @@ class Runner:
     """Runs agents: to the end, or until a call waits for a decision."""
 
     @classmethod
-    async def run(
-        cls,
-        starting_agent: Agent[Any],
-        input: str | list[Any] | RunState[Any],
-        *,
-        context: Any = None,
-        max_turns: int | None = DEFAULT_MAX_TURNS,
-        hooks: RunHooksBase[Any, Any] | None = None,
-        run_config: RunConfig | Mapping[str, Any] | None = None,
-        error_handlers: RunErrorHandlers | None = None,
-        previous_response_id: str | None = None,
-        auto_previous_response_id: bool = False,
-        conversation_id: str | None = None,
-        session: Session | None = None,
-    ) -> RunResult:
-        """Return what the run comes to.
-
-        `input`: text, input items, or a `RunState` to go on from. `context`: any object of the caller's. `max_turns`:
-        model calls at most; None is no limit. `error_handlers`: what is the output instead of certain errors, by
-        "max_turns", "model_refusal", "invalid_final_output", "incomplete". With `conversation_id`,
-        `previous_response_id` or `auto_previous_response_id` the server keeps the history.
+    async def run(cls, starting_agent: Agent[Any], input: Input, **options: Unpack[RunOptions]) -> RunResult:
+        """Return what the run comes to. `input`: text, input items, or a `RunState` to go on from.
 
         Raises an AgentsException, whose `run_data` says how far the run had come; and what models raise.
         """
-        return await get_default_agent_runner().run(
-            starting_agent,
-            input,
-            context=context,
-            max_turns=max_turns,
-            hooks=hooks,
-            run_config=run_config,
-            error_handlers=error_handlers,
-            previous_response_id=previous_response_id,
-            auto_previous_response_id=auto_previous_response_id,
-            conversation_id=conversation_id,
-            session=session,
-        )
+        return await get_default_agent_runner().run(starting_agent, input, **options)
 
     @classmethod
-    def run_sync(
-        cls,
-        starting_agent: Agent[Any],
-        input: str | list[Any] | RunState[Any],
-        *,
-        context: Any = None,
-        max_turns: int | None = DEFAULT_MAX_TURNS,
-        hooks: RunHooksBase[Any, Any] | None = None,
-        run_config: RunConfig | Mapping[str, Any] | None = None,
-        error_handlers: RunErrorHandlers | None = None,
-        previous_response_id: str | None = None,
-        auto_previous_response_id: bool = False,
-        conversation_id: str | None = None,
-        session: Session | None = None,
-    ) -> RunResult:
+    def run_sync(cls, starting_agent: Agent[Any], input: Input, **options: Unpack[RunOptions]) -> RunResult:
         """Return what the run comes to, without `await`. Raises RuntimeError where an event loop runs."""
-        return get_default_agent_runner().run_sync(
-            starting_agent,
-            input,
-            context=context,
-            max_turns=max_turns,
-            hooks=hooks,
-            run_config=run_config,
-            error_handlers=error_handlers,
-            previous_response_id=previous_response_id,
-            auto_previous_response_id=auto_previous_response_id,
-            conversation_id=conversation_id,
-            session=session,
-        )
+        return get_default_agent_runner().run_sync(starting_agent, input, **options)
 
     @classmethod
     def run_streamed(
-        cls,
-        starting_agent: Agent[Any],
-        input: str | list[Any] | RunState[Any],
-        context: Any = None,
-        max_turns: int | None = DEFAULT_MAX_TURNS,
-        hooks: RunHooksBase[Any, Any] | None = None,
-        run_config: RunConfig | Mapping[str, Any] | None = None,
-        previous_response_id: str | None = None,
-        auto_previous_response_id: bool = False,
-        conversation_id: str | None = None,
-        session: Session | None = None,
-        *,
-        error_handlers: RunErrorHandlers | None = None,
+        cls, starting_agent: Agent[Any], input: Input, *positional: Any, **options: Unpack[RunOptions]
     ) -> RunResultStreaming:
-        """Return at once; the run goes on as a task. Its events are in `result.stream_events()`."""
-        return get_default_agent_runner().run_streamed(
-            starting_agent,
-            input,
-            context=context,
-            max_turns=max_turns,
-            hooks=hooks,
-            run_config=run_config,
-            previous_response_id=previous_response_id,
-            auto_previous_response_id=auto_previous_response_id,
-            conversation_id=conversation_id,
-            session=session,
-            error_handlers=error_handlers,
-        )
+        """Return at once; the run goes on as a task. Its events are in `result.stream_events()`.
+
+        The options may be given by position too, in the order of `POSITIONAL`.
+        """
+        if len(positional) > len(POSITIONAL):
+            raise TypeError(
+                f"{len(positional)} options by position: there are {len(POSITIONAL)}, {', '.join(POSITIONAL)}"
+            )
+        given: dict[str, Any] = dict(zip(POSITIONAL, positional, strict=False))
+        return get_default_agent_runner().run_streamed(starting_agent, input, **given, **options)

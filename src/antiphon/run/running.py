@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,23 +15,20 @@ from antiphon.models.settings import ModelSettings
 
 from .agent import Agent, is_agent
 from .approvals import Ledger
-from .awaiting import is_on, settled
+from .awaiting import is_on, returned
 from .classify import Offered, offer
+from .computer import Computers
 from .config import CallModelData, ModelInputData, RunConfig, RunErrorHandlers
-from .context import AgentHookContext
+from .context import AgentHookContext, ToolContext
 from .events import RunItemStreamEvent, StreamEvent, ToolProgressStreamEvent, item_event
 from .guards import Guards
 from .handoffs import Handoff, handoff
 from .hooks import Told
 from .items import RunItem
-from .local_calls import Computers
 from .output_schema import AgentOutputSchema, AgentOutputSchemaBase
 from .session import SessionOfRun
 from .state import RunState
-from .tool_context import ToolContext
 from .tracing import OFF, Tracing
-
-logger = logging.getLogger("antiphon")
 
 BREATHS = 10  # how often readers and guardrails are let go on before a run does
 
@@ -70,7 +66,7 @@ class Run:
 
     def __post_init__(self) -> None:
         most = self.config.tool_execution and self.config.tool_execution.max_function_tool_concurrency
-        self.gate = asyncio.Semaphore(most) if most else _OpenGate()
+        self.gate = asyncio.Semaphore(most) if most else nullcontext()
 
     @property
     def ledger(self) -> Ledger:
@@ -135,10 +131,7 @@ class Run:
         if self.config.call_model_input_filter is None:
             return data
         call = CallModelData(data, agent, self.state.context.context)
-        made: Any = await settled(self.config.call_model_input_filter(call))
-        if not isinstance(made, ModelInputData):
-            raise UserError(f"call_model_input_filter returned {type(made).__name__}: a ModelInputData is expected")
-        return made
+        return await returned(self.config.call_model_input_filter(call), ModelInputData, "call_model_input_filter")
 
     def hook_context(self) -> AgentHookContext[Any]:
         """Return what the hooks at the start and the end of an agent are given."""
@@ -206,13 +199,3 @@ def output_schema(agent: Agent[Any]) -> AgentOutputSchemaBase | None:
             return schema
         case kind:
             return None if kind is str else AgentOutputSchema(kind)
-
-
-class _OpenGate:
-    """A gate that lets all through."""
-
-    async def __aenter__(self) -> None:
-        return None
-
-    async def __aexit__(self, *_: object) -> None:
-        return None

@@ -12,15 +12,15 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
-from pydantic_core import core_schema
+from pydantic_core import ValidationError, core_schema
 
 from antiphon.exceptions import ModelBehaviorError, UserError
 
 from .context import RunContextWrapper
 from .docstrings import DocstringStyle, FuncDocumentation, generate_func_documentation, name_of, said_by
+from .reading import Json
 from .strict import ensure_strict_json_schema
 
-Json: TypeAlias = dict[str, Any]
 Parameter: TypeAlias = inspect.Parameter
 EMPTY = inspect.Parameter.empty
 BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -117,7 +117,8 @@ def function_schema(
     _refuse(offered, hints, name, strict_json_schema)
     fields = _field_names([one.name for one in offered])
     model, schema = _described(name, offered, hints, fields)
-    _describe(schema, model, fields, _descriptions(offered, hints, told))
+    for one, text in _descriptions(offered, hints, told):
+        schema["properties"][_key(model, fields[one])]["description"] = text
     return FuncSchema(
         name=name,
         description=description_override or told.description,
@@ -143,6 +144,25 @@ def described(
             f"{what} has no JSON schema: {error}; use a pydantic model, a dataclass, a TypedDict, or what can be a "
             "field of one"
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Why values do not fit. Returned, as an exception would hold the values."""
+
+    why: str
+
+
+def fitting(read: Callable[[Any], Any], given: Any, whole: str = "arguments") -> Any:
+    """Return what `read`, a validator of pydantic's, makes of what is given; `Unfit`, without the values, where it cannot.
+
+    `whole`: what all of the values together are called.
+    """
+    try:
+        return read(given)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+    return Unfit("; ".join(f"{'.'.join(str(key) for key in one['loc']) or whole}: {one['msg']}" for one in found))
 
 
 def signature_of(func: Callable[..., Any]) -> inspect.Signature:
@@ -232,13 +252,6 @@ def _descriptions(offered: list[Parameter], hints: Json, told: FuncDocumentation
         text = described.get(one.name) or annotated
         if text:
             yield one.name, text
-
-
-def _describe(
-    schema: Json, model: type[BaseModel], fields: Mapping[str, str], texts: Iterator[tuple[str, str]]
-) -> None:
-    for name, text in texts:
-        schema["properties"][_key(model, fields[name])]["description"] = text
 
 
 def _key(model: type[BaseModel], field_name: str) -> str:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
-from antiphon.exceptions import UserError
 from antiphon.stream.chunk import fields
 
-from .awaiting import settled
+from .awaiting import returned
+from .config import RunConfig
 from .items import ItemHelpers, MessageOutputItem, ReasoningItem, RunItem, call_id_of
-from .reading import is_list
-
-if TYPE_CHECKING:
-    from .config import RunConfig
-    from .state import RunState
-
-Json: TypeAlias = dict[str, Any]
+from .state import RunState
 
 # types of calls that are answered by an output item with their call_id. Those that a server answers itself are not here.
 ANSWERED = frozenset(
@@ -54,7 +48,8 @@ class SessionOfRun:
         joined, new = [*history, *said], said
         callback = self.config.session_input_callback
         if callback is not None:
-            joined = _list(await settled(callback(list(history), list(said))))
+            given = callback(list(history), list(said))
+            joined = cast("list[Any]", await returned(given, list, "session_input_callback"))
             new = _new(joined, history, said)
         if not state.input_saved:
             await self.add(new)
@@ -72,13 +67,6 @@ class SessionOfRun:
         """Add input items."""
         if items:
             await self.session.add_items(list(items))
-
-
-def _list(joined: Any) -> list[Any]:
-    """Return what a caller's function made of both. Raises UserError where it is no list."""
-    if not is_list(joined):
-        raise UserError(f"session_input_callback returned {type(joined).__name__}: a list of input items is expected")
-    return joined
 
 
 def _new(joined: list[Any], history: list[Any], said: list[Any]) -> list[Any]:

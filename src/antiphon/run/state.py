@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+from operator import is_
+from typing import Any, Generic, Literal, cast
 
 from antiphon.exceptions import RunErrorDetails, UserError
 from antiphon.models.interface import ModelResponse
 from antiphon.stream.chunk import is_object
 
+from .agent import Agent
 from .approvals import Invocation
 from .config import DEFAULT_MAX_TURNS, ReasoningItemIdPolicy
 from .context import RunContextWrapper, TContext
 from .handoffs import OwnedItem
 from .items import InputItem, ItemHelpers, ReasoningItem, RunItem, ToolApprovalItem
-from .reading import is_list
-
-if TYPE_CHECKING:
-    from .agent import Agent
-
-Json = dict[str, Any]
+from .reading import Json, is_list
 
 
 @dataclass
@@ -150,11 +147,7 @@ class RunState(Generic[TContext]):
         self.queued.clear()
 
     def to_json(
-        self,
-        *,
-        context_serializer: Any = None,
-        strict_context: bool = False,
-        include_tracing_api_key: bool = False,
+        self, *, context_serializer: Any = None, strict_context: bool = False, include_tracing_api_key: bool = False
     ) -> Json:
         """Return the state as JSON data.
 
@@ -214,9 +207,9 @@ class RunState(Generic[TContext]):
         wrapper = replace(held, usage=deepcopy(held.usage), turn_input=list(held.turn_input))
         wrapper._ledger = held._ledger.copy()  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
         wrapper._progress = None  # pyright: ignore[reportPrivateUsage]  # as above
-        lists: Json = {name: list(getattr(self, name)) for name in LISTS}
-        used = [(agent, list(names)) for agent, names in self.used]
-        return replace(self, context=wrapper, conversation=replace(self.conversation), used=used, **lists)
+        lists: Json = {name: list(value) for name, value in vars(self).items() if is_list(value)}  # `used` is below
+        lists["used"] = [(agent, list(names)) for agent, names in self.used]
+        return replace(self, context=wrapper, conversation=replace(self.conversation), **lists)
 
     def settled(self) -> RunState[TContext]:
         """Return a copy to go on from: before the turn at hand, where that has no answer yet."""
@@ -232,11 +225,6 @@ class RunState(Generic[TContext]):
         """All items of the run so far: of the turns that are done, of the one at hand, and the calls that wait."""
         own = [item for item in self.pending if self.owns(item)]
         return [*self.new_items, *self.turn, *own]
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the model has answered and its calls are not all done."""
-        return self.answered
 
     def model_input(self) -> list[Any]:
         """Return what the model is given next, or of that what a server that keeps the history does not know yet."""
@@ -315,7 +303,7 @@ class RunState(Generic[TContext]):
         """Return the state whose call it is: this one, or one inside an agent tool."""
         if not isinstance(item, ToolApprovalItem):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
             raise UserError(f"{type(item).__name__} is no call that waits: give one of get_interruptions()")
-        for same in (_is, _alike):
+        for same in (is_, _alike):
             for owner in self._owners():
                 if any(same(one, item) for one in owner.pending if owner.owns(one)):
                     return owner
@@ -327,24 +315,6 @@ class RunState(Generic[TContext]):
     def _owners(self) -> list[RunState[Any]]:
         nested: list[RunState[Any]] = [*self.context._ledger.nested.values()]  # pyright: ignore[reportPrivateUsage]  # as above
         return [self, *(owner for state in nested for owner in state._owners())]
-
-
-LISTS = (
-    "new_items",
-    "model_items",
-    "turn",
-    "pending",
-    "queued",
-    "model_responses",
-    "input_guardrail_results",
-    "output_guardrail_results",
-    "tool_input_guardrail_results",
-    "tool_output_guardrail_results",
-)
-
-
-def _is(one: ToolApprovalItem, other: ToolApprovalItem) -> bool:
-    return one is other
 
 
 def _alike(one: ToolApprovalItem, other: ToolApprovalItem) -> bool:

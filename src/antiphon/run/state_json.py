@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from dataclasses import asdict, replace
+from typing import Any, cast
 
 from pydantic import BaseModel
 
 from antiphon.exceptions import UserError
+from antiphon.logger import logger
 from antiphon.stream.chunk import plain
 
+from .agent import Agent
 from .approvals import Ledger
 from .context import RunContextWrapper, is_context
-from .graph import AgentGraph
 from .handoffs import OwnedItem
 from .items import InputItem, ItemHelpers, ToolApprovalItem
-from .items_json import RESULTS, item_json, read_item, read_response, read_results, response_json, results_json
+from .items_json import AgentGraph, item_json, output_item, read_item, read_results, response_json, results_json
+from .reading import Json
 from .state import Conversation, RunState
 from .state_shape import Context, Stored, stored
 
-if TYPE_CHECKING:
-    from .agent import Agent
-
-Json: TypeAlias = dict[str, Any]
-
 VERSION = "1.0"
 VERSIONS = frozenset({VERSION})
-
-logger = logging.getLogger("antiphon")
+# name in the data -> field of the state, or of its conversation, where the one is the other
+FIELDS: dict[str, str] = {
+    "current_turn": "current_turn",
+    "max_turns": "max_turns",
+    "current_turn_persisted_item_count": "turn_saved",
+    "input_persisted": "input_saved",
+    "history_rewritten": "rewritten",
+    "agent_started": "begun",
+    "reasoning_item_id_policy": "reasoning_item_id_policy",
+    "incomplete_reason": "incomplete_reason",
+}
+CONVERSATION: dict[str, str] = {
+    "conversation_id": "conversation_id",
+    "previous_response_id": "previous_response_id",
+    "auto_previous_response_id": "auto",
+    "conversation_known_item_count": "known",
+}
 
 
 def state_json(state: RunState[Any], serializer: Callable[[Any], Any] | None, strict: bool) -> Json:
@@ -42,7 +53,6 @@ def state_json(state: RunState[Any], serializer: Callable[[Any], Any] | None, st
     ledger = state.context._ledger  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
     return {
         "$schemaVersion": VERSION,
-        "current_turn": state.current_turn,
         "current_agent": graph.reference(state.current_agent),
         "starting_agent": graph.reference(state.starting_agent),
         "original_input": plain(state.original_input),
@@ -55,34 +65,26 @@ def state_json(state: RunState[Any], serializer: Callable[[Any], Any] | None, st
             "tool_input": plain(state.context.tool_input),
         },
         "tool_use_tracker": {_identity(graph, agent): list(names) for agent, names in state.used if names},
-        "max_turns": state.max_turns,
-        **{name: results_json(getattr(state, name), graph) for name in RESULTS},
-        "conversation_id": state.conversation.conversation_id,
-        "previous_response_id": state.conversation.previous_response_id,
-        "auto_previous_response_id": state.conversation.auto,
-        "conversation_known_item_count": state.conversation.known,
-        "reasoning_item_id_policy": state.reasoning_item_id_policy,
+        **{name: getattr(state, field) for name, field in FIELDS.items()},
+        **{name: getattr(state.conversation, field) for name, field in CONVERSATION.items()},
+        **results_json(state, graph),
         "generated_items": [*(item_json(item, graph) for item in state.model_items), *turn],
         "session_items": [*items, *turn],
         "current_turn_item_count": len(turn),
-        "current_turn_persisted_item_count": state.turn_saved,
-        "input_persisted": state.input_saved,
-        "history_rewritten": state.rewritten,
         "nested_history_owned": _owned_json(state),
-        "agent_started": state.begun,
         "current_step": _step_json(state, graph),
         "nested_states": {call_id: _inner_json(one, graph) for call_id, one in ledger.nested.items()},
         "last_model_response": responses[-1] if responses else None,
         "last_processed_response": {"new_items": turn} if state.answered else None,
         "final_output": plain(state.final_output) if state.ended else None,
-        "incomplete_reason": state.incomplete_reason,
         "trace": None,
     }
 
 
 def _inner_json(state: RunState[Any], graph: AgentGraph) -> Json:
     """Return the state of a run inside an agent tool; its agent is found from that of the run around it."""
-    return {**state_json(state, _nothing, False), "starting_agent": graph.reference(state.starting_agent)}
+    held = state_json(state, lambda context: {}, False)  # the context is that of the run around it
+    return {**held, "starting_agent": graph.reference(state.starting_agent)}
 
 
 def _identity(graph: AgentGraph, agent: Agent[Any]) -> str:
@@ -152,11 +154,6 @@ def _kind_of(context: Any) -> tuple[str, Any]:
             return "custom", {}
 
 
-def _nothing(_: Any) -> Json:
-    """Return what is kept of the context of a run inside an agent tool: it is that of the run around it."""
-    return {}
-
-
 def _read_context(read: Context, override: Any, deserializer: Callable[[Any], Any] | None, strict: bool) -> Any:
     if override is not None:
         return override.context if is_context(override) else override
@@ -208,33 +205,20 @@ def _read(agent: Agent[Any], read: Stored, held: Json, context: Any) -> RunState
         _read_wrapper(read.context, context),
         read.original_input,
         graph.find(held.get("starting_agent")),
-        read.max_turns,
-        graph.find(held["current_agent"]),
-        read.current_turn,
-        session_items[:split],
-        generated[:model_split],
-        session_items[split:],
-        read.current_turn_persisted_item_count,
-        read.input_persisted,
-        model_responses=[read_response(one) for one in read.model_responses],
-        conversation=Conversation(
-            read.conversation_id,
-            read.previous_response_id,
-            read.auto_previous_response_id,
-            read.conversation_known_item_count,
-        ),
+        current_agent=graph.find(held["current_agent"]),
+        new_items=session_items[:split],
+        model_items=generated[:model_split],
+        turn=session_items[split:],
+        model_responses=[replace(one, output=list(map(output_item, one.output))) for one in read.model_responses],
+        conversation=Conversation(**{field: getattr(read, name) for name, field in CONVERSATION.items()}),
         owned=tuple(OwnedItem(session_items[one.index], one.input_item) for one in read.nested_history_owned),
-        rewritten=read.history_rewritten,
-        begun=read.agent_started,
         answered=step in ("next_step_interruption", "next_step_open_turn"),
         ended=step == "next_step_final_output",
         final_output=held.get("final_output"),
-        incomplete_reason=read.incomplete_reason,
         used=[(graph.find({"name": one}), names) for one, names in read.tool_use_tracker.items()],
-        reasoning_item_id_policy=read.reasoning_item_id_policy,
+        **{field: getattr(read, name) for name, field in FIELDS.items()},
+        **read_results(held, graph),
     )
-    for name in RESULTS:
-        setattr(state, name, read_results(name, held[name], graph))
     state.queued = [_read_input(one, graph, state) for one in read.pending_input]
     _read_pending(state, held.get("current_step") or {}, held, graph)
     return state

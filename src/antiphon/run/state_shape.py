@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from antiphon.exceptions import UserError
+from antiphon.models.interface import ModelResponse
 from antiphon.models.usage import Usage
 
 from .approvals import Decision, Made
+from .reading import Json
 
-Json: TypeAlias = dict[str, Any]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 Names: TypeAlias = list[str]
 
@@ -37,18 +38,6 @@ class _Item(msgspec.Struct):
 class _Waiting(_Item):
     nested_call_id: str | None = None
     nested_index: Count = 0
-
-
-class Response(msgspec.Struct):
-    """A model's answer."""
-
-    usage: Usage
-    output: list[Json]
-    response_id: str | None
-    request_id: str | None = None
-    raw_usage: Json | None = None
-    status: str = "completed"
-    incomplete_reason: str | None = None
 
 
 class Context(msgspec.Struct):
@@ -95,7 +84,7 @@ class Stored(msgspec.Struct):
     current_agent: _Reference
     original_input: str | list[Json]
     pending_input: list[Json]
-    model_responses: list[Response]
+    model_responses: list[ModelResponse]
     context: Context
     tool_use_tracker: dict[str, Names]
     input_guardrail_results: list[_Found]

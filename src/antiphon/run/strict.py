@@ -60,6 +60,14 @@ def copied_schema(schema: Schema) -> Schema:
     return copy.deepcopy(schema)
 
 
+def referred(schema: Any, ref: str) -> Schema | None:
+    """Return the schema inside `schema` that a `$ref`, "#/…", refers to; None where it leads nowhere."""
+    found: Any = schema
+    for key in unquote(ref[2:]).split("/"):
+        found = found.get(key.replace("~1", "/").replace("~0", "~")) if is_dict(found) else None
+    return found if is_dict(found) else None
+
+
 @dataclass
 class _Strict:
     """The walk over one schema. `left`: how many nodes it may still look at."""
@@ -128,11 +136,8 @@ class _Strict:
             raise UserError(f"{path}: a $ref with {', '.join(more)} beside it has no strict form")
         if not isinstance(ref, str) or not ref.startswith("#/"):
             raise UserError(f"{path}: the $ref is {ref!r}, and only those inside the schema, '#/…', can be followed")
-        found: Any = self.root
-        for key in unquote(ref[2:]).split("/"):
-            key = key.replace("~1", "/").replace("~0", "~")
-            found = found.get(key) if is_dict(found) else None
-        if not is_dict(found):
+        found = referred(self.root, ref)
+        if found is None:
             raise UserError(f"{path}: the $ref {ref!r} leads nowhere")
         return found
 

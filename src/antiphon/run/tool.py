@@ -8,21 +8,18 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from antiphon.exceptions import ToolTimeoutError, UserError
 
 from .approvals import qualified
 from .awaiting import MaybeAwaitable, settled
-from .context import RunContextWrapper
-from .reading import is_dict, is_list
-from .strict import copied_schema, ensure_strict_json_schema
-from .tool_context import ToolContext
-from .tool_guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from .context import RunContextWrapper, ToolContext
+from .guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from .items import RunItem, ToolApprovalItem
+from .reading import is_dict, is_list, said
+from .strict import copied_schema, ensure_strict_json_schema, referred
 from .tool_outputs import words_of
-
-if TYPE_CHECKING:
-    from .items import RunItem, ToolApprovalItem
 
 ToolCaller: TypeAlias = Literal["direct", "programmatic"]
 ToolTimeoutBehavior: TypeAlias = Literal["error_as_result", "raise_exception"]
@@ -145,27 +142,19 @@ class FunctionTool:
 
     def to_responses_tool(self) -> dict[str, Any]:
         """Return the tool as the API has it; one in a namespace as the namespace with it alone."""
-        more = {
-            "defer_loading": self.defer_loading or None,
-            "allowed_callers": self.allowed_callers,
-            "output_schema": self.output_json_schema,
-        }
         made = {
             "type": "function",
             "name": self.name,
             "description": self.description,
             "parameters": dict(self.params_json_schema),
             "strict": self.strict_json_schema,
-            **{key: value for key, value in more.items() if value is not None},
+            **said(defer_loading=self.defer_loading or None, allowed_callers=self.allowed_callers),
+            **said(output_schema=self.output_json_schema),
         }
         if self.namespace is None:
             return made
-        return {
-            "type": "namespace",
-            "name": self.namespace,
-            "description": self.namespace_description or "",
-            "tools": [made],
-        }
+        told = self.namespace_description or ""
+        return {"type": "namespace", "name": self.namespace, "description": told, "tools": [made]}
 
 
 @dataclass
@@ -264,16 +253,8 @@ def is_object_schema(schema: Mapping[str, Any]) -> bool:
         if not isinstance(pointer, str) or pointer in seen or not pointer.startswith("#/"):
             return False
         seen.add(pointer)
-        held = _at(schema, pointer)
+        held = referred(schema, pointer) or {}
     return True
-
-
-def _at(schema: Mapping[str, Any], pointer: str) -> Mapping[str, Any]:
-    found: Any = schema
-    for key in pointer[2:].split("/"):
-        key = key.replace("~1", "/").replace("~0", "~")
-        found = found.get(key) if is_dict(found) else None
-    return found if is_dict(found) else {}
 
 
 def _output_schema(tool: str, schema: Any) -> dict[str, Any]:

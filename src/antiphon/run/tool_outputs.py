@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypeAlias
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
-from pydantic import BaseModel, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 from typing_extensions import TypedDict
 
-from .reading import is_dict, is_list
+from .reading import Json, is_dict, is_list
 
 
 class ToolOutputText(BaseModel):
@@ -75,13 +75,8 @@ class ToolOutputFileContentDict(TypedDict, total=False):
 
 
 ToolOutputPart: TypeAlias = ToolOutputText | ToolOutputImage | ToolOutputFileContent
-Json: TypeAlias = dict[str, Any]
 
-_PARTS: dict[str, TypeAdapter[Any]] = {
-    "text": TypeAdapter(ToolOutputText),
-    "image": TypeAdapter(ToolOutputImage),
-    "file": TypeAdapter(ToolOutputFileContent),
-}
+_PART: TypeAdapter[ToolOutputPart] = TypeAdapter(Annotated[ToolOutputPart, Field(discriminator="type")])
 
 
 def output_payload(output: Any) -> str | list[Json]:
@@ -109,22 +104,12 @@ def part_of(value: Any) -> ToolOutputPart | None:
     """Return the part that `value` is, also as a dict; None where it is none."""
     if isinstance(value, ToolOutputText | ToolOutputImage | ToolOutputFileContent):
         return value
-    if not is_dict(value):
-        return None
-    kind = value.get("type")
-    adapter = _PARTS.get(kind) if isinstance(kind, str) else None
     try:
-        return None if adapter is None else adapter.validate_python(value)
+        return _PART.validate_python(value) if is_dict(value) else None
     except ValidationError:
         return None
 
 
 def content(part: ToolOutputPart) -> Json:
     """Return the part as the API's content part, without what it does not say."""
-    match part:
-        case ToolOutputText(text=text):
-            return {"type": "input_text", "text": text}
-        case ToolOutputImage():
-            return {"type": "input_image", **part.model_dump(exclude={"type"}, exclude_none=True)}
-        case ToolOutputFileContent():
-            return {"type": "input_file", **part.model_dump(exclude={"type"}, exclude_none=True)}
+    return {"type": f"input_{part.type}", **part.model_dump(exclude={"type"}, exclude_none=True)}
