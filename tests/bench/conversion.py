@@ -133,6 +133,7 @@ TURNS: dict[str, tuple[Part, ...]] = {
     "agent, no reasoning": (asked, called, gave, answered),
     "chat": (asked, answered),
     "parts": (parted, answered),
+    "answers": (answered,),
     "tools": (called, gave),
     "parallel": (called, other(called), gave, other(gave)),
     "images": (showed, answered),

@@ -8,6 +8,7 @@ from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
 
+import pytest
 from openai.types.responses import (
     EasyInputMessage,
     FunctionTool,
@@ -25,7 +26,7 @@ from openai.types.shared import Reasoning
 from pydantic import BaseModel
 
 from antiphon import Profile
-from antiphon.request import to_chat_request
+from antiphon.request import BadRequest, to_chat_request
 
 from .build import Json, call, free, output, said, space, thought, tool, typed, user
 from .validator import faults
@@ -157,3 +158,57 @@ def test_work_grows_with_the_number_of_items() -> None:
     same = [user("q"), *(call("one") for _ in range(200)), *(output("one") for _ in range(200))]
     few = [user("q"), *(call("one") for _ in range(20)), *(output("one") for _ in range(20))]
     assert calls_made(same) < 11 * calls_made(few)
+
+
+def nested(depth: int = 5000) -> Json:
+    """Return an object that is nested deeper than Python follows."""
+    made: Json = {}
+    for _ in range(depth):
+        made = {"a": made}
+    return made
+
+
+def request_of(*items: Any, **more: Any) -> Json:
+    return {"model": "m", "input": list(items), **more}
+
+
+# name -> a request, and the parameter that is named
+TOO_DEEP: dict[str, tuple[Json, str]] = {
+    "an output": (request_of(user("q"), call("1"), output("1", nested())), "input[2]"),
+    "an output, a list": (request_of(user("q"), call("1"), output("1", [nested()])), "input[2]"),
+    "arguments": (request_of(user("q"), call("1", arguments=nested()), output("1")), "input[1]"),
+    "an action": (
+        request_of(user("q"), {"type": "local_shell_call", "call_id": "1", "action": {"env": nested()}}),
+        "input[1]",
+    ),
+    "after tools": (
+        request_of({"type": "additional_tools", "tools": [tool()]}, call("1"), output("1", nested())),
+        "input[2]",
+    ),
+    "a schema": (request_of(user("q"), text={"format": {"type": "json_schema", "schema": nested()}}), "request"),
+    "a tool": (request_of(user("q"), tools=[tool(parameters=nested())]), "request"),
+    "an extra": (request_of(user("q"), extra_body={"a": nested()}), "request"),
+}
+
+
+@pytest.mark.parametrize("name", TOO_DEEP)
+def test_what_is_nested_too_deep_is_named(name: str) -> None:
+    request, param = TOO_DEEP[name]
+    with pytest.raises(BadRequest, match="nested deeper") as raised:
+        to_chat_request(request)
+    assert raised.value.param == param
+
+
+def test_many_texts_of_one_turn_are_joined_in_order() -> None:
+    texts = [str(number) for number in range(50)]
+    items = [said(texts[0]), call("1"), *(said(text) for text in texts[1:48]), message_model(said(*texts[48:]))]
+    made = to_chat_request(
+        request_of(user("q"), *items, output("1", [{"type": "input_text", "text": t} for t in texts]))
+    )
+    assert made.body["messages"][1]["content"] == "\n".join(texts)
+    assert made.body["messages"][2]["content"] == "\n".join(texts)
+    assert made.report == ()
+
+
+def message_model(item: Json) -> ResponseOutputMessage:
+    return ResponseOutputMessage.model_validate(item)

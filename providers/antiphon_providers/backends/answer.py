@@ -13,6 +13,7 @@ import anyio
 import httpx2
 
 from antiphon.errors import BadAnswer, BadInput, ProviderError, Stage
+from antiphon.models.begun import BEGINNING, MOST_WHOLE
 from antiphon.stream.sse import DONE, detect_format
 
 from .completion import completion_of_stream, is_stream
@@ -29,9 +30,7 @@ from .pace import Pace
 
 CLIENT_ERRORS = (httpx2.HTTPError, httpx2.StreamError, OSError)
 
-MOST_WHOLE = 64 * 2**20  # bytes of a body that is read whole
 MOST_ERROR = 65536  # bytes of the body of an error
-_BEGINNING = 4096  # bytes after which a body must have said what it is
 _DRAIN = 0.1  # seconds for what comes after `[DONE]`: with that read, the connection serves the next request
 _DONE_EVENT = b"data: [DONE]\n\n"
 
@@ -95,7 +94,7 @@ class Answer:
         if self._says("event-stream"):
             return await self.piece()
         begun = await self._beginning()
-        if is_page(begun) or self._says("html") or not begun.strip():
+        if is_page(begun) or not begun.strip():
             raise self._bad(begun)
         try:
             format = detect_format(begun)
@@ -142,7 +141,7 @@ class Answer:
     async def _beginning(self) -> bytes:
         """Return the first line of the body, or more."""
         begun = b""
-        while b"\n" not in begun.lstrip() and len(begun) < _BEGINNING:
+        while b"\n" not in begun.lstrip() and len(begun) < BEGINNING:
             piece = await self.piece()
             if piece is None:
                 break

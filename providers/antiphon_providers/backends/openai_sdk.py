@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from inspect import signature
 from typing import Any
 
@@ -13,9 +14,11 @@ from openai.resources.chat.completions import AsyncCompletions
 
 from antiphon.backend import Timeout, Timeouts
 from antiphon.errors import BadInput
+from antiphon.models.begun import Begun, begins_events
 
+from .completion import is_stream
 from .concealing import Hide, secret_values
-from .failures import failure_of_page, is_page
+from .failures import failure_of_page
 from .sdk import SDKBackend
 from .shared import PerLoop
 
@@ -66,20 +69,38 @@ class OpenAISDKBackend(SDKBackend):
         )
         return await self._streamed(answer) if body.get("stream") else answer
 
-    async def _streamed(self, stream: AsyncStream[Any]) -> Any:
-        """Return the stream, or the completion of a server that does not stream: the SDK would find no chunk there."""
+    async def _streamed(self, stream: Any) -> Any:
+        """Return the stream, or the answer of a server that does not stream: the SDK would find no chunk there.
+
+        The body decides, not its type: servers send events as text or as JSON, and other things as events. Raises
+        BadAnswer for what is neither.
+        """
         response = stream.response
-        kind = response.headers.get("content-type", "")
-        if "json" not in kind and "html" not in kind:
-            return stream
-        body = await response.aread()
-        try:
-            return json.loads(body)
-        except ValueError:
-            pass
-        if is_page(body):
-            raise failure_of_page(response.status_code, response.headers, body, Hide(self._secrets), kind)
-        return stream
+        kind = response.headers.get("content-type", "").lower()
+        if isinstance(stream, AsyncStream):
+            body = Begun(response)
+            begun = await body.beginning()
+            if not begins_events(begun) and (begun.strip() or "event-stream" not in kind):
+                return self._whole(response, await body.read())
+            stream.response = body.response()
+        elif "json" in kind or "html" in kind:  # a wrapper of somebody's, which may read the body past this one
+            whole = await response.aread()
+            return stream if begins_events(whole) else self._whole(response, whole)
+        return stream  # pyright: ignore[reportUnknownVariableType]
+
+    def _whole(self, response: httpx2.Response, body: bytes) -> Any:
+        """Return the answer that came whole: a JSON object, or a stream of another form as text."""
+        found: Any = None
+        with suppress(ValueError, RecursionError):
+            found = json.loads(body)
+        if isinstance(found, dict):
+            return found  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(found, list) and found:
+            return "".join(f"data: {json.dumps(one)}\n\n" for one in found)  # pyright: ignore[reportUnknownVariableType]
+        if is_stream(body):
+            return body.decode("utf-8", "replace")
+        came = response.headers.get("content-type") or "no content type"
+        raise failure_of_page(response.status_code, response.headers, body, Hide(self._secrets), came)
 
     async def _list(self) -> list[Any]:
         return [one async for one in await self._client().models.list()]

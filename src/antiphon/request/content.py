@@ -25,6 +25,7 @@ Part: TypeAlias = str | ChatPart  # a string is text
 Content: TypeAlias = str | list[ChatPart]
 
 DETAILS = frozenset({"auto", "low", "high"})  # Source: `ImageURL.detail` of openai's chat types
+BREAKPOINT = "prompt_cache_breakpoint"
 SPOKEN = frozenset({"input_text", "text", "output_text"})  # the usual ones of `TEXTS`
 REFUSAL = Remark(
     "changed", "refusal", "text", "backends that know no refusals would get an empty message", ".content[0]"
@@ -92,7 +93,7 @@ def joined(texts: Iterable[Any]) -> str:
 
 
 Contents: TypeAlias = Callable[[str, Sequence[Any]], Content]
-Outputs: TypeAlias = Callable[[Sequence[Any]], tuple[Content, Sequence[ChatPart]]]
+Outputs: TypeAlias = Callable[[Sequence[Any]], tuple[Content, list[ChatPart]]]  # the latter is new
 
 
 class Odd(LookupError):
@@ -110,71 +111,93 @@ def usual_content(profile: Profile) -> Contents:
 
 @cache
 def _usual_content(images: bool, files: bool, audio: bool) -> Contents:
-    taken = {"input_file": files, "input_audio": audio}
-    usual = {kind: read for kind, read in USUAL.items() if taken[kind]}
+    usual = _usual_media(images, files, audio)
 
     def read(role: str, content: Any) -> Content:
         if content.__class__ is not list:
             raise Odd
+        if len(content) == 1 and content[0]["type"] in SPOKEN:
+            return _usual_text(content[0])
         parts: list[ChatPart] = []
         media = False
         for part in content:
             kind = part["type"]
-            if kind in SPOKEN:
+            if kind == "input_text" or kind in SPOKEN:
                 text = part["text"]
-                if text.__class__ is not str or "prompt_cache_breakpoint" in part:
+                if text.__class__ is not str or not text or BREAKPOINT in part:
                     raise Odd
-                if len(content) == 1:
-                    return text
-                if text:
-                    parts.append({"type": "text", "text": text})
+                parts.append({"type": "text", "text": text})
                 continue
             media = True
-            if kind == "input_image" and images:
+            if kind == "input_image" and images:  # as `_usual_image`, without the call: users show images
                 url = part["image_url"]
-                if url.__class__ is not str or not url or "prompt_cache_breakpoint" in part:
+                if url.__class__ is not str or not url or BREAKPOINT in part:
                     raise Odd
                 detail = part.get("detail")
-                if detail in DETAILS:
-                    parts.append({"type": "image_url", "image_url": {"url": url, "detail": detail}})
-                elif detail is None:
+                if detail is None:
                     parts.append({"type": "image_url", "image_url": {"url": url}})
+                elif detail in DETAILS:
+                    parts.append({"type": "image_url", "image_url": {"url": url, "detail": detail}})
                 else:
                     raise Odd
             else:
                 parts.append(usual[kind](part))
-        if media and (role == "user" or role == "tool"):
+        if not media:
+            return "\n".join([part["text"] for part in parts])
+        if role == "user":
             return parts
-        if media:
-            raise Odd
-        return "\n".join([part["text"] for part in parts])
+        raise Odd
 
     return read
 
 
 def usual_output(profile: Profile) -> Outputs:
     """Return a reader of what tools gave back in its usual form, as `tool_content` reads it in any form."""
-    return _usual_output(usual_content(profile), profile.tool_parts)
+    return _usual_output(profile.images, profile.files, profile.audio, profile.tool_parts)
 
 
 @cache
-def _usual_output(read_content: Contents, held: frozenset[str]) -> Outputs:
-    def read(output: Any) -> tuple[Content, Sequence[ChatPart]]:
-        content: Any = read_content("tool", output)
-        if content.__class__ is str:
-            return content, ()
-        texts: list[str] = []
-        shown: list[ChatPart] = []
-        for part in content:
-            if part["type"] == "text":
-                texts.append(part["text"])
-            elif part["type"] not in held:
-                shown.append(part)
-        if len(texts) + len(shown) == len(content):
-            return texts[0] if len(texts) == 1 else "\n".join(texts), shown
-        return [part for part in content if part["type"] == "text" or part["type"] in held], shown
+def _usual_output(images: bool, files: bool, audio: bool, held: frozenset[str]) -> Outputs:
+    usual = _usual_media(images, files, audio)
+
+    def read(output: Any) -> tuple[Content, list[ChatPart]]:
+        if output.__class__ is not list:
+            raise Odd
+        said = ""
+        more: list[str] = []  # texts after the first
+        media: list[ChatPart] = []
+        for part in output:
+            kind = part["type"]
+            if kind == "input_text" or kind in SPOKEN:
+                text = part["text"]
+                if text.__class__ is not str or BREAKPOINT in part:
+                    raise Odd
+                if not said:
+                    said = text
+                elif text:
+                    more.append(text)
+            else:
+                media.append(usual[kind](part))
+        if more:
+            said = "\n".join([said, *more])
+        if not held or not media:
+            return said, media
+        return _kept(output, media, held), [part for part in media if part["type"] not in held]
 
     return read
+
+
+def _kept(output: Iterable[Json], media: Iterable[ChatPart], held: frozenset[str]) -> Content:
+    """Return what a tool message holds of an output whose media are read: parts in their order, or a string."""
+    made = iter(media)
+    parts: list[Part] = [part["text"] if part["type"] in SPOKEN else next(made) for part in output]
+    return _content_of([part for part in parts if isinstance(part, str) or part["type"] in held])
+
+
+def _usual_media(images: bool, files: bool, audio: bool) -> dict[str, Callable[[Json], ChatPart]]:
+    """Return the readers of the media that a backend takes."""
+    taken = {"input_image": images, "input_file": files, "input_audio": audio}
+    return {kind: read for kind, read in USUAL.items() if taken[kind]}
 
 
 def _content_of(parts: list[Part]) -> Content:
@@ -214,8 +237,8 @@ def _parts(content: Any, path: str, scope: Scope) -> Iterable[Part]:
 
 def _part(held: Json, path: str, scope: Scope) -> Part:
     kind = held.get("type")
-    if held.get("prompt_cache_breakpoint") is not None:
-        scope.report.ignored(f"{path}.prompt_cache_breakpoint", "a cache breakpoint", "chat content has none")
+    if held.get(BREAKPOINT) is not None:
+        scope.report.ignored(f"{path}.{BREAKPOINT}", "a cache breakpoint", "chat content has none")
     if (isinstance(kind, str) and kind in TEXTS) or (kind is None and "text" in held):
         return text_of(held.get("text"))
     if isinstance(kind, str) and kind in MEDIA:
@@ -245,6 +268,24 @@ def _image(held: Json, path: str, scope: Scope) -> Part:
     return {"type": "image_url", "image_url": image}
 
 
+def _usual_text(held: Json) -> str:
+    text: Any = held["text"]
+    if text.__class__ is not str or BREAKPOINT in held:
+        raise Odd
+    return text
+
+
+def _usual_image(held: Json) -> ChatPart:
+    url, detail = held["image_url"], held.get("detail")
+    if url.__class__ is not str or not url or BREAKPOINT in held:
+        raise Odd
+    if detail is None:
+        return {"type": "image_url", "image_url": {"url": url}}
+    if detail not in DETAILS:
+        raise Odd
+    return {"type": "image_url", "image_url": {"url": url, "detail": detail}}
+
+
 def _file(held: Json, path: str, scope: Scope) -> Part:
     """Source: `file` parts of the Chat Completions API, which have no URLs."""
     inner = record(held["file"], path) if is_object(held.get("file")) else held
@@ -259,9 +300,10 @@ def _file(held: Json, path: str, scope: Scope) -> Part:
 
 
 def _usual_file(held: Json) -> ChatPart:
-    if len(held) != 3 or not held["file_data"] or not held["filename"]:
+    name, data = held["filename"], held["file_data"]
+    if len(held) != 3 or not name or not data:
         raise Odd
-    return {"type": "file", "file": {"filename": held["filename"], "file_data": held["file_data"]}}
+    return {"type": "file", "file": {"filename": name, "file_data": data}}
 
 
 def _audio(held: Json, path: str, scope: Scope) -> Part:
@@ -278,12 +320,13 @@ def _audio(held: Json, path: str, scope: Scope) -> Part:
 def _usual_audio(held: Json) -> ChatPart:
     given = held["input_audio"]
     data, form = given["data"], given["format"]
-    if "prompt_cache_breakpoint" in held or data.__class__ is not str or form.__class__ is not str:
+    if BREAKPOINT in held or data.__class__ is not str or form.__class__ is not str:
         raise Odd
     return {"type": "input_audio", "input_audio": {"data": data, "format": form}}
 
 
 USUAL: dict[str, Callable[[Json], ChatPart]] = {
+    "input_image": _usual_image,
     "input_file": _usual_file,
     "input_audio": _usual_audio,
 }

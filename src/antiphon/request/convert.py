@@ -13,7 +13,7 @@ from .callids import CallIds
 from .choice import choose
 from .content import Scope, joined, plain_text, usual_content, usual_output
 from .history import Dialect, read_history
-from .items import BringsTools, Message, read_item
+from .items import BringsTools, Entry, Message, read_item
 from .names import Names
 from .params import carry_params, carry_stream, carry_text
 from .read import Json, entries, record
@@ -24,6 +24,8 @@ from .thoughts import must_think, put_back, rider
 from .tools import declare, functions, offers
 from .turns import Orphans, Turns
 
+NOTHING_TO_RESTORE = Restore({}, {})
+DEEP = "it is nested deeper than can be read"
 # roles, beside the assistant, of the messages that stay where they stand, under their own name
 USER, USER_SYSTEM, ALL = frozenset({"user"}), frozenset({"user", "system"}), frozenset({"user", "system", "developer"})
 
@@ -75,10 +77,13 @@ def to_chat_request(
     items = _items(held)
     known = _profile(profile)
     try:
-        return _converted(held, items, None, Scope(known, Report(strict=strict), Names()), orphans, stream)
-    except BringsTools:
-        scope = Scope(known, Report(strict=strict), Names())
-        return _converted(held, items, items, scope, orphans, stream)
+        try:
+            return _converted(held, items, None, Scope(known, Report(strict=strict), Names()), orphans, stream)
+        except BringsTools:
+            scope = Scope(known, Report(strict=strict), Names())
+            return _converted(held, items, items, scope, orphans, stream)
+    except RecursionError:
+        raise BadRequest("request", DEEP) from None
 
 
 def _converted(
@@ -86,13 +91,14 @@ def _converted(
 ) -> ChatRequest:
     """Return the chat request. `bearers`: the items whose tools are offered too; None where none should bring any."""
     offered = offers(held.get("tools"), bearers or (), scope)
-    declare(offered, scope)
+    if offered:
+        declare(offered, scope)
     ids = CallIds(scope)
     turns = _turns(scope, ids, orphans)
     read_history(items, turns, _dialect(scope, ids, tools_read=bearers is not None))
     history = turns.finish()
     kept, choice = choose(held.get("tool_choice"), offered, scope)
-    tools = functions(kept, scope)
+    tools = functions(kept, scope) if kept else []
     form: dict[str, Any] = {}
     said = carry_text(held, scope, form, tools=bool(tools))
     put_back(turns, scope, tools=bool(tools))
@@ -129,7 +135,7 @@ def _turns(scope: Scope, ids: CallIds, orphans: Orphans) -> Turns:
         thinks=profile.reasoning_replay != "none",
         ride=rider(scope),
         signs=profile.thought_signatures,
-        notes=must_think(scope),
+        begun=[] if must_think(scope) else None,
     )
 
 
@@ -137,15 +143,24 @@ def _dialect(scope: Scope, ids: CallIds, *, tools_read: bool) -> Dialect:
     profile = scope.profile
     roles = USER if profile.single_leading_system else ALL if profile.developer_role else USER_SYSTEM
     return Dialect(
-        lambda one, number: read_item(one, number, scope, tools_read=tools_read),
+        lambda one, number: _entries(one, number, scope, tools_read=tools_read),
         usual_content(profile),
         usual_output(profile),
         scope.names.functions,
         scope.names.customs,
+        scope.names.called,
         roles,
         True,
         ids.fits,
     )
+
+
+def _entries(one: Any, number: int, scope: Scope, *, tools_read: bool) -> list[Entry]:
+    """Return what an item says, read to its end."""
+    try:
+        return list(read_item(one, number, scope, tools_read=tools_read))
+    except RecursionError:
+        raise BadRequest(f"input[{number}]", DEEP) from None
 
 
 def _first(instructions: str, leading: Sequence[Message], scope: Scope) -> str:
@@ -162,6 +177,8 @@ def _first(instructions: str, leading: Sequence[Message], scope: Scope) -> str:
 def _instructions(held: Json, said: str, scope: Scope) -> str:
     """Return the instructions (a string, or messages as a response echoes them), and what else is said in words."""
     given = held.get("instructions")
+    if given is None:
+        return said
     texts = [given] if isinstance(given, str) else []
     for number, one in enumerate([] if isinstance(given, str) else entries(given, "instructions")):
         path = f"instructions[{number}]"
@@ -187,4 +204,5 @@ def _with_tools(tools: list[dict[str, Any]], choice: Any, held: Json, scope: Sco
 
 def _restore(scope: Scope, call_ids: Json) -> Restore:
     family = "" if scope.profile.name == DEFAULT.name and not scope.profile.family else family_of(scope.profile)
-    return Restore(scope.names.restorable(), call_ids, family)
+    tools = scope.names.restorable()
+    return Restore(tools, call_ids, family) if tools or call_ids or family else NOTHING_TO_RESTORE

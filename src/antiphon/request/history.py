@@ -8,20 +8,19 @@ more, and makes no other item cost more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
-from .arguments import input_text, read_object
+from .arguments import INPUT, quoted, read_object
 from .content import REFUSAL, ChatPart, Odd
 from .items import Entry, Thought
+from .names import ToolKind
 from .turns import UNTHOUGHT, Turns
 
-NONE = object()  # no id
 # Of an item: a key that is missing, a value of another type, arguments that are no object. The readers see to it.
 _UNUSUAL = (LookupError, TypeError, AttributeError, ValueError, RecursionError, msgspec.DecodeError)
-CALLS = frozenset({"function_call", "custom_tool_call"})
-OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+Find: TypeAlias = Callable[[ToolKind, Any], str]
 
 
 class Dialect(msgspec.Struct, frozen=True):
@@ -29,16 +28,18 @@ class Dialect(msgspec.Struct, frozen=True):
 
     `read`: the entries of any item, by its number. `content`, `output`: the content of a message, by its role, and
     what a tool gave back, each a list of parts; they raise one of the errors of lookup where it is not as usual.
-    `functions`, `customs`: a tool that is called by its name, or by `(namespace, name)`, -> its chat name; what is not
-    in them is unusual. `roles`: those, beside the assistant, whose messages stay where they stand. `refusals`: what
-    was refused is text. `fits`: whether the backend takes a call id; None where it takes any.
+    `functions`, `customs`: a tool that is called by its name, or by `(namespace, name)`, -> its chat name, as far as it
+    was found; `find` finds one by its kind and that key, keeps it there, and raises KeyError for what is no name. No
+    `customs`: custom tools are not usual. `roles`: those, beside the assistant, whose messages stay where they stand.
+    `refusals`: what was refused is text. `fits`: whether the backend takes a call id; None where it takes any.
     """
 
     read: Callable[[Any, int], Iterable[Entry]]
     content: Callable[[str, Any], Any]
     output: Callable[[Any], tuple[Any, Sequence[ChatPart]]]
     functions: Mapping[Any, str]
-    customs: Mapping[Any, str]
+    customs: Mapping[Any, str] | None
+    find: Find
     roles: frozenset[str]
     refusals: bool
     fits: Callable[[str], Any] | None = None
@@ -48,126 +49,131 @@ def read_history(items: Sequence[Any], turns: Turns, dialect: Dialect) -> None:
     """Give all items to `turns`.
 
     One function with few calls, since it runs once for each item of each request of an agent: a call for each item
-    would cost a third of what all else does.
+    would cost a third of what all else does. Nothing is changed before it is known that an item is usual.
     """
-    functions, customs, roles, fits = dialect.functions, dialect.customs, dialect.roles, dialect.fits
-    read_content, read_output, refusals = dialect.content, dialect.output, dialect.refusals
-    thinks, ride, signs, null, ours = turns.thinks, turns.ride, turns.signs, turns.null, turns.ids.made
     made, slots, pending, noted = turns.made, turns.slots, turns.pending, turns.begun
-    say, note, decode = made.append, turns.report.noted.append, read_object
+    thinks, ride, signs, null, ours = turns.thinks, turns.ride, turns.signs, turns.null, turns.ids.made
+    functions, customs, roles, fits = dialect.functions, dialect.customs, dialect.roles, dialect.fits
+    note, decode = turns.report.noted.append, read_object
     open: Any = None  # the assistant message that takes text and calls
     last: Any = None  # it, also after outputs came
     calls: Any = None  # of the open message
-    lone: Any = NONE  # the id of the one call of the open message, which has no tool message yet
-    since: int = 0  # where that call stands
-    refused = False
+    # The call that waits, where there is one alone, as in most turns: its id, its tool message, which is in `slots` only
+    # once another waits too, and its chat name.
+    lone: Any = None
+    slot: Any = None
+    name: Any = ""
+    asked: Any = None  # what the user said last
+    picky = fits is not None  # not every id may stay
     item: Any
     for place, item in enumerate(items):
         try:
             kind = item.get("type")
-            if kind in CALLS:
+            if kind is None or kind == "message":
+                role, said = item["role"], item["content"]
+                if role == "assistant":
+                    refused = False
+                    if said.__class__ is list:
+                        part = said[0]
+                        if len(said) > 1:
+                            said = dialect.content(role, said)
+                        elif part["type"] == "output_text":
+                            said = part["text"]
+                        elif part["type"] == "refusal" and dialect.refusals:
+                            said, refused = part["refusal"], True
+                    if said.__class__ is not str or not said or said.isspace():
+                        raise Odd
+                    if "tool_calls" in item or "refusal" in item:
+                        raise Odd
+                    if open is not None:
+                        turns.speak(open, said)
+                    elif slots or lone is not None:
+                        raise Odd
+                    else:
+                        open = last = {"role": "assistant", "content": said}
+                        calls = None
+                        made.append(open)
+                        if noted is not None:
+                            noted.append((open, place))
+                    if pending:
+                        turns.attach(open)
+                    if refused:
+                        note((place, REFUSAL))
+                    continue
+                if (role == "user" or role in roles) and lone is None and not slots and not pending:
+                    if said.__class__ is not str:
+                        said = dialect.content(role, said)
+                    open = calls = None
+                    message = {"role": role, "content": said}
+                    made.append(message)
+                    if role == "user":
+                        asked = message
+                    continue
+            elif kind == "function_call" or kind == "custom_tool_call":
                 call_id, name = item["call_id"], item["name"]
                 if "namespace" in item:
                     name = (item["namespace"], name)
                 if kind == "function_call":
                     arguments = item["arguments"]
                     decode(arguments)
-                    name = functions[name]
+                    name = functions.get(name) or dialect.find("function", name)
+                elif customs is not None:
+                    arguments = f'{{"{INPUT}": {quoted(item["input"])}}}'
+                    name = customs.get(name) or dialect.find("custom", name)
                 else:
-                    arguments, name = input_text(item["input"]), customs[name]
+                    raise Odd
+                if call_id.__class__ is not str or not call_id:
+                    raise Odd
+                if picky and (call_id in ours or (fits and not fits(call_id))):
+                    raise Odd
                 call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-                if call_id.__class__ is str and call_id and call_id not in ours and (fits is None or fits(call_id)):
-                    if open is None:
-                        if slots:
+                answer = {"role": "tool", "tool_call_id": call_id, "content": place}
+                if calls is not None:
+                    if lone is not None:
+                        if call_id == lone:
                             raise Odd
-                        calls = [call]
+                        slots[lone] = slot
+                        lone = None
+                    elif call_id in slots:
+                        raise Odd
+                    calls.append(call)
+                    slots[call_id] = answer
+                elif slots or lone is not None:
+                    raise Odd
+                else:
+                    calls = [call]
+                    lone, slot = call_id, answer
+                    if open is not None:
+                        open["tool_calls"] = calls
+                    else:
                         open = last = {"role": "assistant", "content": null, "tool_calls": calls}
-                        lone, since = call_id, place
-                        say(open)
+                        made.append(open)
                         if noted is not None:
                             noted.append((open, place))
-                    elif calls is not None:
-                        if call_id == lone or call_id in slots:
-                            raise Odd
-                        if lone is not NONE:
-                            slots[lone] = {"role": "tool", "tool_call_id": lone, "content": since}
-                            lone = NONE
-                        calls.append(call)
-                        slots[call_id] = {"role": "tool", "tool_call_id": call_id, "content": place}
-                    else:
-                        open["tool_calls"] = calls = [call]
-                        lone, since = call_id, place
-                    if pending:
-                        turns.attach(open)
-                    if ride is not None and (signs or "provider_data" in item):
-                        turns.open = open
-                        ride(turns, call, item.get("provider_data"), place)
-                    continue
-            elif kind in OUTPUTS:
+                made.append(answer)
+                if pending and open is not None:
+                    turns.attach(open)
+                if ride is not None and (signs or "provider_data" in item):
+                    turns.open = open
+                    ride(turns, call, item.get("provider_data"), place)
+                continue
+            elif kind == "function_call_output" or (kind == "custom_tool_call_output" and customs is not None):
                 call_id, output = item["call_id"], item["output"]
                 shown: Any = None
                 if output.__class__ is not str:
-                    output, shown = read_output(output)
-                if call_id == lone:
-                    if pending and open is not None:
-                        turns.attach(open)
-                    slot = {"role": "tool", "tool_call_id": call_id, "content": output}
-                    say(slot)
-                    open, lone = None, NONE
+                    output, shown = dialect.output(output)
+                if lone is not None and call_id == lone:
+                    lone = None
                 else:
-                    slot = slots[call_id]
-                    if open is not None:
-                        if pending:
-                            turns.attach(open)
-                        made.extend(slots.values())
-                        open = None
-                    slot["content"] = output
-                    del slots[call_id]
+                    slot = slots.pop(call_id)
+                    name = ""
+                slot["content"] = output
+                if pending and open is not None:
+                    turns.attach(open)
+                open = calls = None
                 if shown:
-                    turns.show(slot, shown, place, last)
+                    turns.show(slot, shown, place, name or turns.name_of(slot, last))
                 continue
-            elif kind == "message" or kind is None:
-                role, said = item["role"], item["content"]
-                if role == "assistant":
-                    if said.__class__ is list:
-                        part = said[0]
-                        if len(said) > 1:
-                            said = read_content(role, said)
-                        elif part["type"] == "output_text":
-                            said = part["text"]
-                        elif part["type"] == "refusal" and refusals:
-                            said, refused = part["refusal"], True
-                    if (
-                        said.__class__ is str
-                        and said
-                        and not said.isspace()
-                        and not ("tool_calls" in item or "refusal" in item)
-                        and (open is not None or not slots)
-                    ):
-                        if open is None:
-                            open = last = {"role": "assistant", "content": said}
-                            calls = None
-                            say(open)
-                            if noted is not None:
-                                noted.append((open, place))
-                        else:
-                            before = open["content"]
-                            open["content"] = f"{before}\n{said}" if before else said
-                        if pending:
-                            turns.attach(open)
-                        if refused:
-                            refused = False
-                            note((place, REFUSAL))
-                        continue
-                elif role in roles and lone is NONE and not slots and not pending:
-                    if said.__class__ is not str:
-                        said = read_content(role, said)
-                    open = None
-                    message = {"role": role, "content": said}
-                    say(message)
-                    if role == "user":
-                        turns.asked = message
-                    continue
             elif kind == "reasoning":
                 if thinks:
                     pending.append(Thought(item, place))
@@ -176,14 +182,15 @@ def read_history(items: Sequence[Any], turns: Turns, dialect: Dialect) -> None:
                 continue
         except _UNUSUAL:
             pass
-        if lone is not NONE:
-            slots[lone] = {"role": "tool", "tool_call_id": lone, "content": since}
-        turns.open, turns.last = open, last
+        if lone is not None:
+            slots[lone] = slot
+            lone = None
+        turns.open, turns.last, turns.asked = open, last, asked
         for entry in dialect.read(item, place):
             turns.feed(entry)
-        open, last = turns.open, turns.last
+        open, last, asked = turns.open, turns.last, turns.asked
         calls = open.get("tool_calls") if open is not None else None
-        lone, refused = NONE, False
-    if lone is not NONE:
-        slots[lone] = {"role": "tool", "tool_call_id": lone, "content": since}
-    turns.open, turns.last = open, last
+        picky = picky or bool(ours)
+    if lone is not None:
+        slots[lone] = slot
+    turns.open, turns.last, turns.asked = open, last, asked

@@ -41,30 +41,15 @@ class Tool:
         return self.namespace + ("" if self.namespace.endswith("__") else "__") + self.name
 
 
-class Called(dict[Any, str]):
-    """The tools of a kind that a history calls: name, or `(namespace, name)` -> chat name, found when it is asked for.
+class Names:
+    """Gives chat names, each to one tool. A name that is legal and free stays as it is.
 
-    Raises KeyError for what is no name.
+    `functions`, `customs`: what `called` found.
     """
 
-    def __init__(self, names: Names, kind: ToolKind) -> None:
-        self._names = names
-        self._kind: ToolKind = kind
-
-    def __missing__(self, key: Any) -> str:
-        pair: Any = key
-        namespace, name = pair if type(key) is tuple else (None, pair)
-        if not isinstance(name, str) or not name or not isinstance(namespace, str | None):
-            raise KeyError  # of what is no name
-        found = self[key] = self._names.find(self._kind, namespace or None, name)
-        return found
-
-
-class Names:
-    """Gives chat names, each to one tool. A name that is legal and free stays as it is."""
-
     def __init__(self) -> None:
-        self.functions, self.customs = Called(self, "function"), Called(self, "custom")
+        self.functions: dict[Any, str] = {}
+        self.customs: dict[Any, str] = {}
         self._chat: dict[tuple[str, str | None, str], str] = {}
         self._tools: dict[str, Tool] = {}
 
@@ -94,6 +79,19 @@ class Names:
         if namespace and tool.identity not in self._chat and ("", None, name) in self._chat:
             return self._chat["", None, name]
         return self.give(tool)
+
+    def called(self, kind: ToolKind, key: Any) -> str:
+        """Return the chat name of the tool that a history calls by its name, or by `(namespace, name)`.
+
+        Raises KeyError for what is no name.
+        """
+        pair: Any = key if type(key) is tuple else (None, key)  # pyright: ignore[reportUnknownVariableType]
+        namespace, name = pair
+        if not isinstance(name, str) or not name or not isinstance(namespace, str | None):
+            raise KeyError  # of what is no name
+        known = self.functions if kind == "function" else self.customs
+        found = known[key] = self.find(kind, namespace or None, name)
+        return found
 
     def restorable(self) -> dict[str, Tool]:
         """Return chat name -> tool, for those whose calls are not to come back as they are."""

@@ -62,6 +62,8 @@ def carry_params(request: Json, scope: Scope, body: Body) -> None:
 
     Raises BadRequest for a value of the wrong form.
     """
+    if request.keys() <= UNREAD:
+        return
     given = [(name, value) for name, value in request.items() if name not in UNREAD and value is not None]
     for name, value in sorted(given, key=lambda pair: pair[0] in LATER) if len(given) > 1 else given:
         if value in NOTHING.get(name, ()):

@@ -25,6 +25,8 @@ def must_think(scope: Scope) -> bool:
 def rider(scope: Scope) -> Ride | None:
     """Return what puts on a call what came beside it; None where the backend wants nothing there."""
     signs, pieces = scope.profile.thought_signatures, scope.profile.reasoning_replay == "reasoning_details"
+    if not signs and not pieces:
+        return None
     family = family_of(scope.profile)
 
     def sign(turns: Turns, call: dict[str, Any], given: Any, place: Place) -> None:
@@ -41,7 +43,7 @@ def rider(scope: Scope) -> Ride | None:
         sign(turns, call, given, place)
         keep(turns, call, given, place)
 
-    return both if signs and pieces else sign if signs else keep if pieces else None
+    return both if signs and pieces else sign if signs else keep
 
 
 def _sign(call: dict[str, Any], data: Json, family: str) -> bool:

@@ -8,7 +8,7 @@ each call gets its tool message at once, and that is filled when its output come
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, Literal, TypeAlias
 
@@ -64,50 +64,43 @@ class Reasoned(msgspec.Struct):
     riding: list[Json] = []
 
 
-class Turns:
+class Turns(msgspec.Struct):
     """Takes entries in order, and makes their messages. `finish()` returns them. Time grows with the entries.
 
     `null`: the content of a message with calls alone. `hoist`: what the system and the developer say is in `leading`.
-    `thinks`: reasoning is kept, in `reasoned`; else it is left out. `ride`: puts
-    on a call what came beside it; None where no backend wants it. `signs`: it is asked for each call, also for one
-    beside which nothing came. `notes`: `begun` has each assistant message and
-    where its first item stood.
+    `thinks`: reasoning is kept, in `reasoned`; else it is left out. `ride`: puts on a call what came beside it; None
+    where no backend wants it. `signs`: it is asked for each call, also for one beside which nothing came. `begun`: each
+    assistant message and where its first item stood; None where nobody asks.
 
     `history` makes the usual messages itself, and keeps the fields that it names as they would be here.
     """
 
-    def __init__(
-        self,
-        report: Report,
-        ids: CallIds,
-        orphans: Orphans,
-        *,
-        null: str | None = None,
-        hoist: bool = False,
-        thinks: bool = False,
-        ride: Ride | None = None,
-        signs: bool = False,
-        notes: bool = False,
-    ) -> None:
-        self.report, self.ids, self.null, self.thinks, self.ride = report, ids, null, thinks, ride
-        self.signs = signs
-        self._orphans, self._hoist = orphans, hoist
-        self.made: list[ChatMessage] = []
-        self.open: ChatMessage | None = None  # the assistant message that takes text and calls
-        self.last: ChatMessage | None = None  # it, also after outputs came
-        self.slots: dict[Key, ChatMessage] = {}  # tool messages of `last` that wait for their output
-        self.asked: ChatMessage | None = None  # what the user said last
-        self.pending: list[Thought] = []  # reasoning that led to nothing yet
-        self.reasoned: list[Reasoned] = []
-        self.begun: list[tuple[ChatMessage, Place]] | None = [] if notes else None
-        self.leading: list[Message] = []
-        self.refusing: list[ChatMessage] = []  # messages with a field for what was refused
-        self._again: dict[str, deque[Key]] = {}  # further calls of an id in `slots`
-        # client's id -> by turn, the latest last: tool messages that wait still, with the messages that called
-        self._late: dict[str, list[deque[tuple[ChatMessage, ChatMessage]]]] = {}
-        self._blank: list[ChatMessage] = []
-        self._after: list[tuple[ChatMessage, ChatMessage]] = []
-        self._names: tuple[ChatMessage | None, dict[str, str]] | None = None
+    report: Report
+    ids: CallIds
+    orphans: Orphans
+    null: str | None = None
+    hoist: bool = False
+    thinks: bool = False
+    ride: Ride | None = None
+    signs: bool = False
+    begun: list[tuple[ChatMessage, Place]] | None = None
+
+    made: list[ChatMessage] = []
+    open: ChatMessage | None = None  # the assistant message that takes text and calls
+    last: ChatMessage | None = None  # it, also after outputs came
+    slots: dict[Key, ChatMessage] = {}  # tool messages of `last` that wait for their output
+    asked: ChatMessage | None = None  # what the user said last
+    pending: list[Thought] = []  # reasoning that led to nothing yet
+    reasoned: list[Reasoned] = []
+    leading: list[Message] = []
+    refusing: list[ChatMessage] = []  # messages with a field for what was refused
+    _again: dict[str, deque[Key]] = {}  # further calls of an id in `slots`
+    # client's id -> by turn, the latest last: tool messages that wait still, with the messages that called
+    _late: dict[str, list[deque[tuple[ChatMessage, ChatMessage]]]] = {}
+    _blank: list[ChatMessage] = []
+    _spoken: list[ChatMessage] = []  # messages whose content is a list of texts still
+    _after: list[tuple[ChatMessage, ChatMessage]] = []
+    _names: tuple[ChatMessage | None, dict[str, str]] | None = None
 
     @property
     def phase(self) -> Phase:
@@ -119,7 +112,7 @@ class Turns:
     def feed(self, entry: Entry) -> None:
         """Take the next entry."""
         match entry:
-            case Message(role=role) if role != "user" and self._hoist:
+            case Message(role=role) if role != "user" and self.hoist:
                 self._lead(entry)
             case Message(role=role, content=content):
                 self._close()
@@ -135,22 +128,29 @@ class Turns:
             case Thought(place=place):
                 self.pending.append(entry) if self.thinks else self.report.noted.append((place, UNTHOUGHT))
 
-    def show(self, slot: ChatMessage, parts: Sequence[ChatPart], place: Place, message: ChatMessage | None) -> None:
-        """Show in a user message what a tool message cannot hold of an output; `message` holds the call."""
-        told = self._shown(slot, parts, place, message)
-        if self.made[-1]["role"] == "user":
-            self.made[-1]["content"] += told
-        else:
-            self.made.append({"role": "user", "content": told})
+    def show(self, slot: ChatMessage, parts: list[ChatPart], place: Place, name: str, *, late: bool = False) -> None:
+        """Show in a user message what a tool message cannot hold of an output: `parts`, which are put there.
 
-    def _shown(
-        self, slot: ChatMessage, parts: Sequence[ChatPart], place: Place, message: ChatMessage | None
-    ) -> list[ChatPart]:
+        `name`: what was called. `late`: other messages stand between them already.
+        """
         self.report.noted.append((place, ELSEWHERE))
-        chat_id = slot["tool_call_id"]
         if not slot["content"]:
             slot["content"] = SHOWN
-        return [{"type": "text", "text": f"[output of {self._name(message, chat_id)}, call {chat_id}]"}, *parts]
+        parts.insert(0, {"type": "text", "text": f"[output of {name}, call {slot['tool_call_id']}]"})
+        before = self.made[-1]
+        if late:
+            self._after.append((slot, {"role": "user", "content": parts}))
+        elif before["role"] == "user":
+            before["content"] += parts
+        else:
+            self.made.append({"role": "user", "content": parts})
+
+    def name_of(self, slot: ChatMessage, message: ChatMessage | None) -> str:
+        """Return the name of the call that a tool message answers; `message` holds it. Many calls are looked at once."""
+        if self._names is None or self._names[0] is not message:
+            calls: list[dict[str, Any]] = message["tool_calls"] if message is not None else []
+            self._names = (message, {call["id"]: call["function"]["name"] for call in calls})
+        return self._names[1].get(slot["tool_call_id"], "a tool")
 
     def attach(self, message: ChatMessage) -> None:
         """Keep the reasoning that came with the message that it led to."""
@@ -169,19 +169,33 @@ class Turns:
     def finish(self) -> list[ChatMessage]:
         """Return the messages. Called once: calls without output get one, or are an error."""
         self._close()
+        for message in self._spoken:
+            message["content"] = "\n".join(message["content"])
         for message in self._blank:
             message["content"] = message["content"] or (self.null if message.get("tool_calls") else "")
-        self._mend([slot for groups in self._late.values() for group in groups for slot, _ in group])
+        if self._late:
+            self._mend([slot for groups in self._late.values() for group in groups for slot, _ in group])
         if self._after:
             self.made[:] = _inserted(self.made, self._after)
         return self.made
+
+    def speak(self, message: ChatMessage, text: str) -> None:
+        """Put text that is not empty after what the message says. Texts are joined once, at the end."""
+        before = message["content"]
+        if before.__class__ is list:
+            before.append(text)
+        elif before:
+            message["content"] = [before, text]
+            self._spoken.append(message)
+        else:
+            message["content"] = text
 
     # --- the assistant ---------------------------------------------------------------------------------------------
 
     def _say(self, entry: Answer) -> None:
         message = self._taking(entry)
-        before = message["content"]
-        message["content"] = joined([before, entry.text])
+        if entry.text:
+            self.speak(message, entry.text)
         if entry.refusal:
             self.refusing.append(message)
             message["refusal"] = joined([message.get("refusal"), entry.refusal])
@@ -191,7 +205,7 @@ class Turns:
     def _call(self, entry: Call) -> None:
         message = self._taking(entry)
         calls: list[dict[str, Any]] = message.setdefault("tool_calls", [])
-        keeps = self._orphans == "keep"
+        keeps = self.orphans == "keep"
         chat_id = entry.call_id if keeps else self.ids.give(entry.call_id, path_of(entry.place), message)
         call = {"id": chat_id, "type": "function", "function": {"name": entry.name, "arguments": entry.arguments}}
         calls.append(call)
@@ -199,7 +213,8 @@ class Turns:
         if not key or key in self.slots:
             key = (entry.call_id, len(calls))
             self._again.setdefault(entry.call_id, deque()).append(key)
-        self.slots[key] = {"role": "tool", "tool_call_id": chat_id, "content": entry.place}
+        self.slots[key] = slot = {"role": "tool", "tool_call_id": chat_id, "content": entry.place}
+        self.made.append(slot)
         if self.ride is not None:
             self.ride(self, call, entry.data, entry.place)
 
@@ -233,7 +248,6 @@ class Turns:
         """Put the tool messages after the calls: no more of them can come."""
         if self.pending:
             self.attach(message)
-        self.made.extend(self.slots.values())
         self.open = None
 
     def _leave(self) -> None:
@@ -278,26 +292,14 @@ class Turns:
 
     def _fill(self, slot: ChatMessage, output: Output, message: ChatMessage | None, *, late: bool = False) -> None:
         slot["content"] = output.content
-        if output.shown and late:
-            told = self._shown(slot, output.shown, output.place, message)
-            self._after.append((slot, {"role": "user", "content": told}))
-        elif output.shown:
-            self.show(slot, output.shown, output.place, message)
-
-    def _name(self, message: ChatMessage | None, chat_id: str) -> str:
-        calls: list[dict[str, Any]] = message["tool_calls"] if message is not None else []
-        if len(calls) == 1:
-            name: str = calls[0]["function"]["name"]
-            return name
-        if self._names is None or self._names[0] is not message:
-            self._names = (message, {call["id"]: call["function"]["name"] for call in calls})
-        return self._names[1].get(chat_id, "a tool")
+        if output.shown:
+            self.show(slot, [*output.shown], output.place, self.name_of(slot, message), late=late)
 
     def _orphan(self, output: Output) -> None:
         path, why = path_of(output.place), f"no call before it waits for an output with the call_id {output.call_id!r}"
-        if self._orphans == "error":
+        if self.orphans == "error":
             raise BadRequest(f"{path}.call_id", why)
-        if self._orphans == "keep":
+        if self.orphans == "keep":
             self._close()
             self.made.append({"role": "tool", "tool_call_id": output.call_id, "content": output.content})
             return
@@ -305,13 +307,13 @@ class Turns:
 
     def _mend(self, slots: list[ChatMessage]) -> None:
         """Give an output to each call that has none; where they are kept, its tool message goes."""
-        if self._orphans == "keep":
+        if self.orphans == "keep":
             gone = set(map(id, slots))
             self.made[:] = [message for message in self.made if id(message) not in gone] if gone else self.made
             return
         for slot in slots:
             path = path_of(slot["content"])
-            if self._orphans == "error":
+            if self.orphans == "error":
                 raise BadRequest(path, f"the call with the id {slot['tool_call_id']!r} has no output")
             self.report.add("made", path, "a call without output", "an output that says so", _PAIRED)
             slot["content"] = INTERRUPTED

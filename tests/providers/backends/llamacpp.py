@@ -29,10 +29,10 @@ needs_llamacpp = pytest.mark.skipif(bool(MISSING), reason=f"not there: {', '.joi
 
 
 @contextmanager
-def llamacpp(template: Path | None = None, context: int = 2048) -> Iterator[str]:
-    """Run the server, with a chat template of one's own and that many tokens of context; gives its URL."""
+def llamacpp(template: Path | None = None, context: int = 2048, model: Path | None = None) -> Iterator[str]:
+    """Run the server, with a chat template or a model of one's own and that many tokens of context; gives its URL."""
     port = free_port()
-    command = [sys.executable, str(SERVER / "llamacpp_serve.py"), str(SERVER / "scripted.gguf"), str(port)]
+    command = [sys.executable, str(SERVER / "llamacpp_serve.py"), str(model or SERVER / "scripted.gguf"), str(port)]
     process = subprocess.Popen(
         [*command, str(template or "-"), str(context)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
