@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import openai
 import pytest
@@ -19,6 +21,7 @@ from tests.gateway.conftest import listening
 from tests.providers.backends.llamacpp import llamacpp, needs_llamacpp
 
 from .codex import codex, needs_codex, needs_node
+from .scripted_model import model_that_calls
 
 pytestmark = [pytest.mark.live, needs_llamacpp]
 
@@ -59,12 +62,36 @@ NO_TOOLS = """{% for message in messages %}<|im_start|>{{ message.role }}
 {{ message.content }}<|im_end|>
 {% endfor %}<|im_start|>assistant
 <|s:text|>"""
+# It shows the model no more of the tools than their names, so that Codex's fit in its short context. After the output of
+# a tool the model says a text: it would call without end where that did not come back to it.
+TOOLS = r"""{%- if tools %}{{- '<|im_start|>system\n# Tools\n<tools>' }}{%- for tool in tools %}{{- '\n' ~ tool.function.name }}{%- endfor %}{{- '\n</tools>\nFor each call:\n<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call><|im_end|>\n' }}{%- endif %}
+{%- for message in messages %}
+{%- if message.role == 'tool' %}{{- '<|im_start|>user\n<tool_response>\n' ~ message.content ~ '\n</tool_response><|im_end|>\n' }}
+{%- elif message.role != 'system' %}{{- '<|im_start|>' ~ message.role ~ '\n' ~ (message.content or '') }}{%- for one in message.tool_calls or [] %}{{- '\n<tool_call>\n{"name": "' ~ one.function.name ~ '", "arguments": ' ~ (one.function.arguments | tojson) ~ '}\n</tool_call>' }}{%- endfor %}{{- '<|im_end|>\n' }}{%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' ~ ('<|s:tool|>' if tools and messages[-1].role != 'tool' else '<|s:text|>') }}{%- endif %}"""
+PATCH = "*** Begin Patch\n*** Add File: made.txt\n+made by a patch\n*** End Patch"
+WEATHER_SERVER = Path(__file__).with_name("weather_server.py")
+# `required`: Codex waits until it has started, and would begin without its tools otherwise
+STARTED = f'{{command="{sys.executable}", args=["{WEATHER_SERVER}"], required=true, startup_timeout_sec=50}}'
+WITH_WEATHER = ("--config", f"mcp_servers.weather={STARTED}")
+Task: TypeAlias = tuple[str, str, dict[str, str], tuple[str, ...], str, str | None]
+# what the model calls: the model that Codex asks for (apply_patch, a freeform tool, is offered to those that it knows),
+# the name and the arguments of the call as the backend makes it, options of Codex, what Codex did, what is in the file
+TASKS: dict[str, Task] = {
+    "shell": ("tiny", "exec_command", {"cmd": "echo made by a shell > made.txt"}, (), "command_execution", "a shell"),
+    "patch": ("gpt-5.5", "apply_patch", {"input": PATCH}, (), "file_change", "a patch"),
+    "mcp": ("tiny", "mcp__weather__get_weather", {"city": "Oslo"}, WITH_WEATHER, "mcp_tool_call", None),
+}
 
 
 @asynccontextmanager
 async def served(backend: str) -> AsyncIterator[str]:
     """Give the URL of a gateway over the server at `backend`."""
-    config = {"backends": {"llama": {"url": f"{backend}/v1", "profile": "llamacpp"}}}
+    config = {
+        "backends": {"llama": {"url": f"{backend}/v1", "profile": "llamacpp"}},
+        "aliases": {"gpt-5.5": "llama/tiny"},
+    }
     async with listening(create_app(config)) as url:
         yield url
 
@@ -142,3 +169,26 @@ async def test_codex_text_and_schema(tmp_path: Path) -> None:
     assert (said.status, said.kinds()) == (0, ["agent_message"]), said.errors
     assert (formed.status, formed.kinds()) == (0, ["agent_message"]), formed.errors
     assert set(json.loads(formed.said()[0])) == {"city", "big"}
+
+
+@needs_node
+@needs_codex
+@pytest.mark.parametrize("task", TASKS)
+async def test_codex_does_a_task(task: str, tmp_path: Path) -> None:
+    """The model calls a function, a freeform tool, a tool of a namespace: Codex runs it, and the output goes back."""
+    if task == "mcp" and importlib.util.find_spec("mcp") is None:
+        pytest.skip("the package `mcp` is not installed")
+    model, name, arguments, options, kind, made_by = TASKS[task]
+    template = tmp_path / "tools.jinja"
+    template.write_text(TOOLS)
+    with llamacpp(template, context=16384, model=model_that_calls(tmp_path, name, arguments)) as backend:
+        async with served(backend) as url:
+            done = await codex(url, model, "Do it.", tmp_path, *options, instructions="Be brief.")
+    *acts, said = (item for item in done.items if item["type"] != "error")
+    assert (done.status, {item["type"] for item in acts}, said["type"]) == (0, {kind}, "agent_message"), done.errors
+    assert all(item["status"] == "completed" for item in acts)
+    assert done.files == ({} if made_by is None else {"made.txt": f"made by {made_by}\n"})
+    if made_by is None:
+        assert [item["result"]["structured_content"] for item in acts] == [{"result": "It is sunny in Oslo."}] * len(
+            acts
+        )

@@ -26,14 +26,15 @@ from antiphon.errors import BadInput
 from antiphon.gateway import Limits, StoreConfig, create_app
 from antiphon.gateway.bodies import read_body
 from antiphon.gateway.process import check_workers, served_config
-from antiphon.gateway.store import Conversation, Store, Stored
+from antiphon.gateway.store import Conversation, Store
+from antiphon.gateway.stored import Stored
 from tests.providers.backends import loopback
 from tests.providers.backends.loopback import Act, Script
 
 from .asking import TOOL, Json, asked, asking, events_in, judged, shape, streamed
 from .conftest import listening, over
 from .scripted_backend import Scripted
-from .test_serve import serving
+from .test_serve import Served, serving
 
 CONTENT = "what-nobody-shall-read"
 KEY = "sk-adversary-0123456789"
@@ -322,7 +323,7 @@ async def test_many_references_are_looked_up(tmp_path: Path) -> None:
 
 
 LARGE: list[Json] = [
-    {"input": [{"role": "user", "content": "x"}] * 9_000},
+    {"input": [{"role": "user", "content": "x"}] * 60_000},
     {"input": "x", "metadata": [[]] * 300_000},
     {"input": "x", "tools": [TOOL] * 5_000},
 ]
@@ -333,7 +334,7 @@ async def test_a_large_request_leaves_the_others_their_turn(given: Json) -> None
     """While it is read and converted, the event loop goes round: work on the loop itself would stop all streams."""
     data = json.dumps({"model": "replay/text", "store": False, **given}).encode()
     rounds = 0
-    async with asking() as client:
+    async with asking({"limits": {"history_items": 100_000}}) as client:
         await asked(client, "replay/text")  # what is imported once
         task = asyncio.ensure_future(client.post("/v1/responses", content=data, headers=JSON))
         while not task.done():
@@ -848,19 +849,64 @@ async def until_two_serve(pid: int, *gone: int) -> list[int]:
     raise TimeoutError(f"the workers of {pid} are {workers(pid)}")
 
 
+async def acknowledged(served: Served, stream: bool) -> list[str]:
+    """Ask again and again, until a process is gone. Return the ids of what was said to have ended, and to be stored."""
+    held: list[str] = []
+    async with httpx2.AsyncClient(base_url=served.url, timeout=20) as client:
+        for _ in range(10_000):
+            try:
+                answer = await asked(client, "echo", stream=stream)
+            except httpx2.TransportError:
+                return held
+            made = events_in(answer.content)[-1]["response"] if stream else answer.json()
+            assert (made["status"], made["store"]) == ("completed", True)
+            held.append(made["id"])
+    raise AssertionError("the process is still there")
+
+
 async def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
-    """What it acknowledged is there, the others go on, and no process is left at the end."""
+    """While it streams and stores: what it acknowledged is there, the others go on, and no process is left at the end."""
     async with serving(tmp_path, "--workers", "2") as served:
         first = await until_two_serve(served.process.pid)
-        async with httpx2.AsyncClient(base_url=served.url, timeout=20) as client:
-            name = (await asked(client, "echo")).json()["id"]
+        asking_all = [asyncio.create_task(acknowledged(served, stream=bool(at % 2))) for at in range(8)]
+        await asyncio.sleep(1)
         os.kill(first[0], signal.SIGKILL)
         await until_two_serve(served.process.pid, first[0])
+        os.kill(first[1], signal.SIGKILL)
+        await until_two_serve(served.process.pid, *first)
+        names = [name for some in await asyncio.gather(*asking_all) for name in some]
         async with httpx2.AsyncClient(base_url=served.url, timeout=20) as client:
-            found = await client.get(f"/v1/responses/{name}")
+            found = [(await client.get(f"/v1/responses/{name}")).status_code for name in names]
         last = workers(served.process.pid)
-    assert found.status_code == 200
+    with sqlite3.connect(tmp_path / "antiphon" / "gateway.db") as connection:
+        [[whole]] = connection.execute("PRAGMA integrity_check")
+    assert len(names) > 8
+    assert found == [200] * len(names)
+    assert whole == "ok"
     assert [runs(one) for one in last] == [False, False]
+
+
+async def test_workers_end_with_the_process_that_started_them(scripted: Scripted, tmp_path: Path) -> None:
+    """Nobody else would end them, and they would keep the port: what they stream ends as when they are told to."""
+    options = ("--backend", scripted.url, "--workers", "2")
+    async with serving(tmp_path, *options, ANTIPHON_LIMITS__DRAIN="2") as served:
+        pids = await until_two_serve(served.process.pid)
+        async with httpx2.AsyncClient(base_url=served.url, timeout=20) as client:
+            streaming = asyncio.create_task(asked(client, "hang", stream=True))
+            await scripted.until_asked(1)
+            await asyncio.sleep(0.5)  # until it has begun: what has not is refused
+            served.process.kill()
+            final = judged(events_in((await streaming).content))[-1]["response"]
+        for _ in range(200):
+            if not any(map(runs, pids)):
+                break
+            await asyncio.sleep(0.1)
+        still = [runs(pid) for pid in pids]
+        for pid in [pid for pid, one in zip(pids, still, strict=True) if one]:
+            os.kill(pid, signal.SIGKILL)
+    assert still == [False, False]
+    assert (final["status"], "shutting down" in final["error"]["message"]) == ("failed", True)
+    assert "Traceback" not in served.printed
 
 
 @asynccontextmanager

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
+from starlette.routing import Route
 
 from antiphon.errors import BadInput
 from antiphon.gateway import create_app
@@ -20,6 +23,21 @@ ANNE, BOB = "sk-anne-123456789", "sk-bob-1234567890"
 KEYS = {"api_keys": [ANNE, BOB]}
 
 
+# what everybody may see: nothing of it is a caller's
+OPEN = ("/healthz", "/readyz", "/openapi.json")
+BY_BROWSER = ("/", "/streams")
+
+
+def every_route(config: Any, **places: str) -> list[tuple[str, str]]:
+    """Return the methods and paths that a gateway serves, with these names in their places; "r" in all others."""
+    found: list[tuple[str, str]] = []
+    for route in create_app(config).routes:
+        assert isinstance(route, Route)
+        path = re.sub(r"\{(\w+)[^}]*\}", lambda one: places.get(one[1], "r"), route.path)
+        found += [(method, path) for method in sorted(route.methods or ()) if method != "HEAD"]
+    return found
+
+
 def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
@@ -29,25 +47,21 @@ def bearer(key: str) -> dict[str, str]:
     [{}, bearer("sk-wrong-12345678"), bearer(""), {"Authorization": ANNE}, bearer(ANNE + "x"), bearer(ANNE[:-1])],
 )
 async def test_wrong_keys_are_refused_on_every_route(headers: dict[str, str], scripted: Scripted) -> None:
-    paths = [
-        ("POST", "/v1/responses"),
-        ("GET", "/v1/responses/r"),
-        ("DELETE", "/v1/responses/r"),
-        ("GET", "/v1/models"),
-        ("GET", "/metrics"),
-        ("POST", "/v1/conversations"),
-        ("POST", "/responses"),
-    ]
-    async with asking(over(scripted, **KEYS)) as client:
+    config = over(scripted, **KEYS, page={"enabled": True})
+    paths = [one for one in every_route(config) if one[1] not in OPEN and one[1] not in BY_BROWSER]
+    async with asking(config) as client:
         answers = [
             await client.request(method, path, headers=headers, json={"model": "text", "input": "x"})
             for method, path in paths
         ]
-        open_ones = [await client.get(path, headers=headers) for path in ("/healthz", "/readyz")]
+        open_ones = [await client.get(path, headers=headers) for path in OPEN]
+        pages = [await client.get(path, headers=headers) for path in BY_BROWSER]
+    assert len(paths) >= 39
     assert [one.status_code for one in answers] == [401] * len(paths)
     assert all(one.json()["error"]["type"] == "authentication_error" for one in answers)
     assert all(one.headers["www-authenticate"] == "Bearer" for one in answers)
-    assert [one.status_code for one in open_ones] == [200, 200]
+    assert [one.status_code for one in open_ones] == [200] * 3
+    assert [(one.status_code, one.headers["www-authenticate"][:5]) for one in pages] == [(401, "Basic")] * 2
     assert scripted.server.requests == []
 
 
@@ -90,6 +104,53 @@ async def test_one_key_cannot_reach_what_another_stored(scripted: Scripted) -> N
     assert [one.status_code for one in tries] == [404] * 11 + [400, 400]
     assert all("secret" not in one.text for one in tries)
     assert kept.status_code == 200
+
+
+async def test_whatever_names_what_is_anothers_finds_nothing(scripted: Scripted) -> None:
+    """On each route that has such a name in its path, and by each parameter that refers to something."""
+    config = over(scripted, **KEYS)
+    async with asking(config) as client:
+        client.headers.update(bearer(ANNE))
+        secret: Json = {"id": "msg_anne", "type": "message", "role": "user", "content": "secret"}
+        talk = (await client.post("/v1/conversations", json={"items": [secret]})).json()["id"]
+        mine = (await streamed(client, "text", conversation=talk))[-1]["response"]["id"]
+        before = [await client.get(path) for path in (f"/v1/responses/{mine}", f"/v1/conversations/{talk}/items")]
+        client.headers.update(bearer(BOB))
+        places = {"response_id": mine, "conversation_id": talk, "item_id": "msg_anne"}
+        named = [one for one in every_route(config, **places) if mine in one[1] or talk in one[1]]
+        found = [
+            await client.request(method, path, json={"items": [], "metadata": {}} if method == "POST" else None)
+            for method, path in named
+        ]
+        again = [await client.get(f"/v1/responses/{mine}?stream=true&starting_after={at}") for at in (-1, 0, 5)]
+        references: list[Json] = [
+            {"previous_response_id": mine},
+            {"conversation": talk},
+            {"conversation": {"id": talk}},
+            {"input": [{"type": "item_reference", "id": "msg_anne"}]},
+            {"input": [{"id": "msg_anne"}]},
+            {"background": True, "previous_response_id": mine},
+        ]
+        lacking = {"input_tokens": {"background"}, "compact": {"background", "conversation"}}  # their parameters
+        made = [
+            await client.post(path, json={"model": "text", **({} if "input" in one else {"input": "x"}), **one})
+            for path in ("/v1/responses", "/v1/responses/input_tokens", "/v1/responses/compact")
+            for one in references
+            if not lacking.get(path.rpartition("/")[2], set()) & set(one)
+        ]
+        own = (await client.post("/v1/conversations", json={})).json()["id"]
+        moved = await client.post(f"/v1/conversations/{own}/items", json={"items": [{"id": "msg_anne"}]})
+        client.headers.update(bearer(ANNE))
+        after = [await client.get(path) for path in (f"/v1/responses/{mine}", f"/v1/conversations/{talk}/items")]
+    assert len(named) >= 22
+    assert [(one, answer.status_code) for one, answer in zip(named, found, strict=True)] == [
+        (one, 404) for one in named
+    ]
+    assert [one.status_code for one in again] == [404] * 3
+    assert {one.status_code for one in (*made, moved)} <= {400, 404}
+    assert all("secret" not in one.text for one in (*found, *again, *made, moved))
+    assert [one.json() for one in after] == [one.json() for one in before]
+    assert len(scripted.asked) == 1
 
 
 async def test_a_named_key_can_be_changed(scripted: Scripted, tmp_path: Path) -> None:

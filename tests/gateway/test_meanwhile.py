@@ -16,7 +16,8 @@ from antiphon.gateway import create_app
 from antiphon.gateway.config import StoreConfig
 from antiphon.gateway.recorded import BLOCK, batched, packed_events
 from antiphon.gateway.runs import Runs
-from antiphon.gateway.store import Conversation, Store, Stored
+from antiphon.gateway.store import Conversation, Store
+from antiphon.gateway.stored import Stored
 from tests.providers.backends import loopback
 
 from .asking import Json, asked, asking, events_in, judged

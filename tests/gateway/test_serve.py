@@ -121,10 +121,13 @@ async def test_bad_use_is_one_message(options: tuple[str, ...], said: str, tmp_p
     assert (process.returncode, said in errors.decode(), "Traceback" in errors.decode()) == (2, True, False), errors
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-async def test_told_to_end_streams_finish_or_fail(signum: signal.Signals, scripted: Scripted, tmp_path: Path) -> None:
+async def test_told_to_end_streams_finish_or_fail(
+    signum: signal.Signals, workers: str, scripted: Scripted, tmp_path: Path
+) -> None:
     """One stream ends within the time that is given; another one never would, and fails with a reason."""
-    options = ("--backend", scripted.url, "--store", "memory")
+    options = ("--backend", scripted.url, "--workers", workers)
     async with (
         serving(tmp_path, *options, ANTIPHON_LIMITS__DRAIN="2.5") as served,
         httpx2.AsyncClient(base_url=served.url, timeout=30) as client,

@@ -19,7 +19,8 @@ import pytest
 from antiphon.errors import BadInput
 from antiphon.gateway import StoreConfig, create_app
 from antiphon.gateway.database import engine_url
-from antiphon.gateway.store import Store, Stored
+from antiphon.gateway.store import Store
+from antiphon.gateway.stored import Stored
 
 from .asking import TOOL, Json, asked, asking, events_in, judged, shape, streamed, whole
 from .conftest import over

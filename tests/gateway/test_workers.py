@@ -11,10 +11,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx2
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.gateway.beside import Beside
+from antiphon.gateway.gallery import Gallery, Picture
 from antiphon.gateway.metrics import Metrics
 
 from .asking import Json
@@ -74,7 +76,6 @@ async def test_processes_count_together_and_cancel_for_each_other(scripted: Scri
         statuses: list[str] = []
         async for client in fresh(served):
             if len(statuses) == len(begun):
-                page = await client.get("/")
                 break
             answer = await client.post(f"/v1/responses/{begun[len(statuses)]['id']}/cancel")
             statuses.append(answer.json()["status"])
@@ -82,8 +83,83 @@ async def test_processes_count_together_and_cancel_for_each_other(scripted: Scri
     assert statuses == ["cancelled"] * 6
     assert before['antiphon_response_seconds_count{backend="scripted"}'] == 6
     assert after['antiphon_responses_total{backend="scripted",outcome="failed"}'] == 6
-    assert page.status_code == 404
     await scripted.server.until(lambda server: server.open == 0)
+
+
+async def shown(served: Served, enough: int) -> str:
+    """Return the page once it shows so many streams, whichever process answers: each draws when somebody looks."""
+    in_a_row = 0
+    async with asyncio.timeout(30):
+        while True:
+            async with httpx2.AsyncClient(base_url=served.url, headers={"Connection": "close"}) as client:
+                page = (await client.get("/")).text
+            in_a_row = in_a_row + 1 if page.count("<section>") == enough else 0
+            if in_a_row == 8:
+                return page
+            await asyncio.sleep(0.1)
+
+
+async def test_the_page_shows_what_all_processes_stream(scripted: Scripted, tmp_path: Path) -> None:
+    """Of those that run, as they are now, and no more of them than one page has; what a process streamed goes with it."""
+    options = ("--backend", f"scripted={scripted.url}", "--workers", "2")
+    async with serving(tmp_path, *options, ANTIPHON_PAGE__STREAMS="4") as served:
+        await until(served, processes=2)
+        nothing = await shown(served, 0)
+        async with AsyncExitStack() as stack:
+            # Connections that stay open are spread over the processes.
+            clients = [
+                await stack.enter_async_context(httpx2.AsyncClient(base_url=served.url, timeout=20)) for _ in range(8)
+            ]
+            asked = {"model": "text", "input": "Hi", "stream": True}
+            for client in clients[:2]:
+                assert (await client.post("/v1/responses", json=asked)).status_code == 200
+            two = await shown(served, 2)
+            for client in clients:
+                assert (await client.post("/v1/responses", json=asked)).status_code == 200
+            four = await shown(served, 4)
+        for pid in workers(served.process.pid):
+            os.kill(pid, signal.SIGKILL)
+        await until(served, processes=2)
+        after = await shown(served, 0)
+    assert "None yet" in nothing
+    assert "None yet" in after
+    assert "Hello there!" not in two + four
+    assert (two.count("<svg"), four.count("<svg")) == (2, 4)
+
+
+def picture(owner: str, began: float) -> Picture:
+    return Picture(owner, "b", began, f"<svg>{began}</svg>")
+
+
+def spoil(folder: Path) -> None:
+    """Put pictures beside the others that were cut, that are none, and that are of a process that is long gone."""
+    (folder / "half.page").write_bytes(b'[{"owner":')
+    (folder / "none.page").write_bytes(b'{"owner":"anne"}')
+    (folder / "gone.page").write_bytes(msgspec.json.encode([picture("anne", 3)]))
+    os.utime(folder / "gone.page", (1, 1))
+
+
+async def test_pictures_are_drawn_while_somebody_looks(tmp_path: Path) -> None:
+    """Nothing is in the folder before, what was cut or is late is not shown, and a process takes its own with it."""
+
+    async def none() -> list[Picture]:
+        return []
+
+    async def two() -> list[Picture]:
+        return [picture("anne", 1), picture("bob", 2)]
+
+    looking, drawing = Gallery(tmp_path, none), Gallery(tmp_path, two)
+    found: list[Picture] = []
+    async with drawing.drawing(), asyncio.timeout(20):
+        await asyncio.sleep(1.5)
+        before = os.listdir(tmp_path)
+        await asyncio.to_thread(spoil, tmp_path)
+        for _ in range(100):
+            found = found or await looking.others()
+            await asyncio.sleep(0 if found else 0.1)
+        own = await drawing.others()
+    after = await looking.others()
+    assert (before, found, own, after) == ([], await two(), [], [])
 
 
 def grow_old(folder: Path) -> None:

@@ -230,6 +230,11 @@ class Answers:
     def __len__(self) -> int:
         return self.pending
 
+    @property
+    def are_streaming(self) -> bool:
+        """Whether some of them are streams that their clients read."""
+        return bool(self._running)
+
     def take(self) -> bool:
         """Take a place. Return False where all are taken."""
         if self.pending >= self._limits.streams:

@@ -22,7 +22,8 @@ from .making import Making, overloaded
 from .recorded import Recorded, batched, events_after, packed_events
 from .running import Run, StreamCut
 from .runs import Runs, ended, with_status
-from .store import Json, Store, Stored
+from .store import Store
+from .stored import Json, Stored
 
 log = logging.getLogger("antiphon.gateway")
 Close = Callable[[Answer, Making], Awaitable[None]]

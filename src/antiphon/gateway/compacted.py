@@ -10,7 +10,7 @@ import binascii
 from typing import Any
 
 from .history import new_id
-from .store import Json
+from .stored import Json
 
 MARK = "antiphon.compaction.1."  # how the content of an item begins that this gateway can open
 INTRODUCTION = "What follows is a summary of the conversation up to here, which was compacted:\n\n"

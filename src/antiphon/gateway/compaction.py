@@ -20,7 +20,7 @@ from .keys import Caller
 from .making import warning_headers
 from .schema import COMPACT, check
 from .serving import JsonResponse, attended
-from .store import Json
+from .stored import Json
 
 KEPT = frozenset({"user", "developer", "system"})  # whose messages are kept as they are
 ASKED = (

@@ -17,7 +17,8 @@ from .keys import Caller
 from .routes import paged
 from .schema import CONVERSATION, check
 from .serving import JsonResponse
-from .store import Conversation, Json
+from .store import Conversation
+from .stored import Json
 
 
 class Conversations:

@@ -68,7 +68,11 @@ class Stopped(AntiphonError):
 
 
 class StoreUnavailable(AntiphonError):
-    """The database cannot be reached, or took too long."""
+    """The database cannot be reached, or took too long: `is_late`."""
+
+    def __init__(self, message: str, *, is_late: bool = False) -> None:
+        super().__init__(message)
+        self.is_late = is_late
 
 
 class Cancelled(Stopped):

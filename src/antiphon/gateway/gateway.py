@@ -14,6 +14,7 @@ from antiphon.profile import Profile
 from .answer import Answer, Answers, with_fields
 from .background import Background
 from .beside import Beside
+from .cancelling import Cancelling
 from .config import NO_STORE, GatewayConfig
 from .errors import ApiError, ShuttingDown, StoreUnavailable
 from .keys import Caller, Keys
@@ -24,7 +25,8 @@ from .recorded import Recorded
 from .router import Router
 from .running import Run
 from .stopping import Stop, StoppableBackend
-from .store import Store, Stored
+from .store import Store
+from .stored import Stored
 
 log = logging.getLogger("antiphon.gateway")
 KEPT = frozenset({"completed", "incomplete"})
@@ -52,6 +54,7 @@ class Gateway:
         self.beside: Beside | None = None  # processes behind the same port, whose counts are told with ours
         self.draining = False
         self.background = None if self.store is None else Background(config, self.store, self.let_go)
+        self.cancelling = Cancelling(config.store, self.answers, self.router.ids, self.store)
         self.maker = Maker(config, self.router, self.store)
         self._drained: asyncio.TimerHandle | None = None
 
@@ -123,6 +126,7 @@ class Gateway:
         if recorded is not None:
             answer.seen.append(lambda event: None if answer.ended else recorded.add(event))
         self.answers.add(answer)
+        self.cancelling.watch()
         return answer
 
     async def begin_background(self, making: Making, caller: Caller) -> Run:
@@ -174,6 +178,7 @@ class Gateway:
         if self._drained is not None:
             self._drained.cancel()
         self.answers.end_all("the gateway was shut down")
+        await self.cancelling.aclose()
         if self.background is not None:
             await self.background.aclose()
         await self.router.aclose()

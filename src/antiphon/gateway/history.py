@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import ApiError, invalid
-from .store import Json, Store
+from .store import Store
+from .stored import Json
 
 # type of an item -> how ids of such items begin; all others begin as messages do
 _PREFIXES = {

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 import os
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from starlette.responses import Response
 from antiphon.timeline import Timeline, render_svg
 
 from .config import PageConfig
+from .gallery import Gallery, Picture
 from .keys import Caller
 from .recorded import Recorded
 
@@ -50,18 +52,20 @@ _KEPT: dict[str, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class Shown:
-    """A stream on the page. `owner`: whose key asked for it. `drawn`: how many events the picture shows, and the picture."""
+    """A stream on the page. `drawn`: how many events the picture shows, and the picture. The rest is as in `Picture`."""
 
     owner: str
     backend: str
     recorded: Recorded
+    began: float = field(default_factory=time.time)
     drawn: tuple[int, str] = field(default=(-1, ""), repr=False)
 
 
 class Page:
-    """The recent streams of this process."""
+    """The recent streams of this process, and those in `gallery`: of the processes behind the same port."""
 
     def __init__(self, config: PageConfig) -> None:
+        self.gallery: Gallery | None = None
         self._config = config
         self._recent: deque[Shown] = deque(maxlen=config.streams)
         self._drawing = asyncio.Lock()  # one at a time, however many look
@@ -86,18 +90,26 @@ class Page:
         """Return what changes of it."""
         return _html(await self._streams(caller), {})
 
-    async def _streams(self, caller: Caller) -> str:
+    async def pictures(self, owner: str | None = None) -> list[Picture]:
+        """Return the pictures of this process, the latest first; those of one owner, or all."""
         async with self._drawing:
-            shown = "".join([await self._section(one) for one in tuple(self._recent) if one.owner == caller.owner])
-        return shown or "<p>None yet. What is asked of this process with your key shows here.</p>"
+            return [await self._drawn(one) for one in tuple(self._recent) if owner in (None, one.owner)]
 
-    async def _section(self, shown: Shown) -> str:
+    async def _streams(self, caller: Caller) -> str:
+        mine = await self.pictures(caller.owner)
+        theirs = [] if self.gallery is None else await self.gallery.others()
+        found = [*mine, *(one for one in theirs if one.owner == caller.owner)]
+        latest = sorted(found, key=lambda one: one.began, reverse=True)[: self._config.streams]
+        shown = "".join(f"<section><p>{escape(one.backend)}</p>{one.svg}</section>" for one in latest)
+        return shown or "<p>None yet. What is asked with your key shows here.</p>"
+
+    async def _drawn(self, shown: Shown) -> Picture:
         """Return the picture of a stream, drawn in a thread, and not again until there is more to see."""
         count = shown.recorded.events
         if shown.drawn[0] != count:
             picture = await asyncio.to_thread(_picture, shown.recorded.kept(), content=self._config.content)
             shown.drawn = count, picture
-        return f"<section><p>{escape(shown.backend)}</p>{shown.drawn[1]}</section>"
+        return Picture(shown.owner, shown.backend, shown.began, shown.drawn[1])
 
 
 def caller_headers(headers: Mapping[str, str]) -> Mapping[str, str]:

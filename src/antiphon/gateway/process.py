@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import multiprocessing
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import AsyncGenerator, Generator, Mapping
@@ -22,7 +24,8 @@ from antiphon.errors import BadInput
 
 from .app import create_app
 from .beside import Beside
-from .config import MEMORY, GatewayConfig, PageConfig, load_config
+from .config import MEMORY, GatewayConfig, load_config
+from .gallery import Gallery
 from .gateway import Gateway
 from .logs import be_quiet
 
@@ -100,7 +103,7 @@ def served_config(path: Path | None, options: Mapping[str, Any], host: str, *, i
 def served_app(config: GatewayConfig, folder: Path | None = None) -> Starlette:
     """Return the app of a process: told to end, it takes no more requests, and lets streams finish for a while.
 
-    `folder`: where processes behind the same port tell each other what they count.
+    `folder`: where processes behind the same port tell each other what they count, and show what they stream.
     """
     app = create_app(config)
     inner = app.router.lifespan_context
@@ -113,8 +116,12 @@ def served_app(config: GatewayConfig, folder: Path | None = None) -> Starlette:
             if folder is not None:
                 gateway.beside = Beside(folder, gateway.metrics, gateway.gauges)
                 await stack.enter_async_context(gateway.beside.writing())
+            if folder is not None and gateway.page is not None:
+                gateway.page.gallery = Gallery(folder, gateway.page.pictures)
+                await stack.enter_async_context(gateway.page.gallery.drawing())
             state = await stack.enter_async_context(inner(one))
             with_signals(gateway)
+            end_with_parent()
             yield state
 
     app.router.lifespan_context = lifespan
@@ -122,13 +129,10 @@ def served_app(config: GatewayConfig, folder: Path | None = None) -> Starlette:
 
 
 def worker_app() -> Starlette:
-    """Return the app of one worker, as the environment says. The page is off unless the configuration has it on: each
-    worker knows its own streams alone."""
+    """Return the app of one worker, as the environment says."""
     held = json.loads(os.environ[SPEC])
     path = Path(held["path"]) if held["path"] else None
     config = served_config(path, held["options"], held["host"], insecure=held["insecure"])
-    if not load_config(path, held["options"]).page.enabled:
-        config = config.model_copy(update={"page": PageConfig()})
     return served_app(config, Path(held["folder"]))
 
 
@@ -139,6 +143,21 @@ def workers(path: Path | None, options: Mapping[str, Any], host: str, *, insecur
         spec = {"path": str(path.resolve()) if path else None, "options": options, "host": host, "insecure": insecure}
         os.environ[SPEC] = json.dumps({**spec, "folder": folder})
         yield
+
+
+def end_with_parent() -> None:
+    """Let a worker end, as if it was told to, when the process that started it is gone: nobody else would tell it, and
+    it would keep the port."""
+    parent = multiprocessing.parent_process()
+    if parent is None or sys.platform == "win32":  # whose loops watch no such handles
+        return
+    loop, sentinel = asyncio.get_running_loop(), parent.sentinel
+
+    def gone() -> None:
+        loop.remove_reader(sentinel)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    loop.add_reader(sentinel, gone)
 
 
 def with_signals(gateway: Gateway) -> None:

@@ -103,20 +103,20 @@ async def drop_beyond(connection: AsyncConnection, most: int) -> int:
     return int((await connection.execute(delete(RESPONSES).where(RESPONSES.c.id.in_(oldest)))).rowcount)
 
 
-async def add_items(
-    connection: AsyncConnection,
-    items: Sequence[dict[str, Any]],
-    owner: str,
-    response_id: str | None,
-    conversation_id: str | None,
-) -> None:
-    """Add items that can be referred to: of a conversation, or else of a response."""
+def item_rows(
+    items: Sequence[dict[str, Any]], owner: str, response_id: str | None, conversation_id: str | None
+) -> list[dict[str, Any]]:
+    """Return the rows of items that can be referred to: of a conversation, or else of a response."""
     place = {
         "owner": owner,
         "response_id": None if conversation_id else response_id,
         "conversation_id": conversation_id,
     }
-    rows = [{**place, "id": key_of(str(one["id"])), "item": packed(one)} for one in items]
+    return [{**place, "id": key_of(str(one["id"])), "item": packed(one)} for one in items]
+
+
+async def add_items(connection: AsyncConnection, rows: Sequence[dict[str, Any]]) -> None:
+    """Add items, in this order."""
     if rows:
         await connection.execute(insert(ITEMS), rows)
 

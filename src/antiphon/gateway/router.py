@@ -12,7 +12,6 @@ from typing import Any
 
 from antiphon.backend import Backend, Timeouts, load_backend, takes_option
 from antiphon.errors import AntiphonError, BadInput
-from antiphon.ids import RandomIds
 from antiphon.models.chat import ChatCompletionsModel, choose_profile
 from antiphon.models.retry import ModelRetrySettings, RetryPolicyContext
 from antiphon.profile import Profile
@@ -20,6 +19,7 @@ from antiphon.stream.faults import redact
 
 from .config import BackendConfig, GatewayConfig, secret_of
 from .errors import ApiError, Stopped
+from .ids import OwnIds
 
 MOST_MODELS = 1000  # that are kept: names come from requests
 LISTING = 10.0  # seconds that a backend may take to list its models
@@ -35,11 +35,15 @@ class Named:
 
 
 class Router:
-    """Finds the model for a name. Raises BadInput for a configuration that names what is not there."""
+    """Finds the model for a name. Raises BadInput for a configuration that names what is not there.
+
+    `ids`: where the ids of its answers come from.
+    """
 
     def __init__(
         self, config: GatewayConfig, backends: Mapping[str, Backend], profiles: Mapping[str, str | Profile]
     ) -> None:
+        self.ids = OwnIds()
         self._config = config
         self._profiles = profiles
         named = {**{name: BackendConfig() for name in backends}, **config.backends} or config.named_backends()
@@ -127,7 +131,7 @@ class Router:
             retry=ModelRetrySettings(retry.attempts, policy=lambda context: _again(context, retry.longest_wait)),
             reasoning=one.reasoning,
             strict=self._config.strict,
-            ids=RandomIds(),  # it knows what it gave: clients may send that back by its id
+            ids=self.ids,  # it knows what it gave: clients may send that back by its id
         )
 
     async def _listed(self, named: Named) -> list[dict[str, Any]]:

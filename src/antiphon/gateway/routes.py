@@ -20,7 +20,7 @@ from .making import Making, warning_headers
 from .metrics import CONTENT_TYPE
 from .recorded import after, events_after
 from .serving import EventsResponse, FollowedEvents, JsonResponse, Leaving, StoredEvents
-from .store import Stored
+from .stored import Stored
 
 PAGE, LARGEST_PAGE = 20, 100
 
@@ -115,15 +115,21 @@ class Routes:
         return JsonResponse({"id": response_id, "object": "response", "deleted": True})
 
     async def cancel(self, request: Request, caller: Caller) -> Response:
-        """Cancel a background response, whichever process makes it, or one that this process streams.
+        """Cancel a response that is made in the background, or streamed, whichever process makes it.
 
         One that has ended stays as it is. Source: the API's guide to background mode (cancelling twice does no harm).
         """
         response_id = request.path_params["response_id"]
-        running = self._gateway.answers.find(response_id, caller)
-        cancelled = None if running is None else await self._gateway.answers.cancel(running)
-        if cancelled is not None:
-            return JsonResponse(cancelled)
+        cancelling = self._gateway.cancelling
+        cancelled = await cancelling.cancel(response_id, caller)
+        if cancelled is None and await self._found(response_id, caller) is None:
+            cancelled = await cancelling.cancel_elsewhere(response_id, caller)
+        if cancelled is None:
+            cancelled = (await self._cancelled(response_id, caller)).response
+        return JsonResponse(cancelled)
+
+    async def _cancelled(self, response_id: str, caller: Caller) -> Stored:
+        """Return a stored response once it has ended. Raises ApiError for one that was not made in the background."""
         stored = await self._stored(response_id, caller)
         if not stored.response.get("background"):
             raise ApiError(
@@ -131,21 +137,22 @@ class Routes:
                 f"the response cannot be cancelled: it is {stored.response['status']}, and was not made in the background",
                 code="response_not_cancellable",
             )
-        if stored.alive:
-            ended = await self._gateway.needed_background().cancel(response_id, caller)
-            if ended is None:
-                raise missing("Response", response_id)
-            stored = ended
-        return JsonResponse(stored.response)
+        ended = await self._gateway.needed_background().cancel(response_id, caller) if stored.alive else stored
+        if ended is None:
+            raise missing("Response", response_id)
+        return ended
 
     async def input_items(self, request: Request, caller: Caller) -> Response:
         """Return the items of the request that a response answers."""
         stored = await self._stored(request.path_params["response_id"], caller)
         return JsonResponse(paged(request, stored.input))
 
-    async def _stored(self, response_id: str, caller: Caller) -> Stored:
+    async def _found(self, response_id: str, caller: Caller) -> Stored | None:
         background = self._gateway.background
-        stored = None if background is None else await background.stored(response_id, caller.owner)
+        return None if background is None else await background.stored(response_id, caller.owner)
+
+    async def _stored(self, response_id: str, caller: Caller) -> Stored:
+        stored = await self._found(response_id, caller)
         if stored is None:
             raise missing("Response", response_id)
         return stored

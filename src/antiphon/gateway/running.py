@@ -7,16 +7,15 @@ import time
 from collections.abc import AsyncGenerator
 
 from antiphon.errors import SourceError
-from antiphon.ids import Prefix, RandomIds
+from antiphon.ids import Prefix, RandomIds, choose_ids
 from antiphon.request.styles import BYTES
 from antiphon.stream.handler import ChatCmplStreamHandler
 
 from .answer import KEEP_ALIVE
-from .history import new_id
 from .keys import Caller
 from .making import Making
 from .recorded import Recorded, batched, packed_events
-from .store import Json
+from .stored import Json
 
 
 class StreamCut(Exception):
@@ -38,7 +37,7 @@ class Run:
 
     def __init__(self, making: Making, caller: Caller, recorded: Recorded) -> None:
         exchange = making.exchange
-        self.id = new_id("resp_")
+        self.id = choose_ids(exchange.ids).make("resp_")
         exchange.ids, exchange.created_at = OneResponse(self.id), int(time.time())
         handler = ChatCmplStreamHandler(
             exchange.profile, request=exchange.echo, ids=exchange.ids, created_at=exchange.created_at, events="sse"

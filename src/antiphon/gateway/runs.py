@@ -24,7 +24,8 @@ from .database import packed, packed_aside
 from .history import CONTINUED
 from .queries import AT_ONCE, NOW, key_of, response_of
 from .recorded import events_after, packed_events
-from .store import Json, Store, Stored, add_output, stored_in
+from .store import Store
+from .stored import Json, Stored, add_outputs, stored_in
 from .tables import RESPONSES, RUN_EVENTS, RUNS
 from .transactions import Database, uncut
 
@@ -92,7 +93,7 @@ class Runs:
                 return False
             await connection.execute(update(RESPONSES).where(RESPONSES.c.id == stored.id).values(values))
             if stored.response["status"] in CONTINUED:
-                await add_output(connection, stored, owner, self._store.until())
+                await add_outputs(connection, [(stored, owner)], self._store.until())
         return True
 
     @uncut

@@ -9,56 +9,47 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 from sqlalchemy import delete, insert, select, update
-from sqlalchemy.engine import Row
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from .config import MEMORY, StoreConfig
 from .database import packed, packed_aside, unpacked
 from .errors import StoreUnavailable
 from .queries import (
     AT_ONCE,
+    NOW,
     add_items,
     chain_of,
     conversation_where,
     drop_beyond,
     forget_items,
     is_ended,
-    keep_chain,
+    item_rows,
     kept,
     key_of,
     response_of,
 )
-from .tables import CONVERSATIONS, ITEMS, RESPONSES
+from .stored import Json, Stored, add_outputs, stored_in
+from .tables import CONVERSATIONS, ITEMS, RESPONSES, WISHES
+from .together import Together
 from .transactions import Database, uncut
 
-Json: TypeAlias = dict[str, Any]
-
 MOST_IN_MEMORY = 1000  # responses
+MOST_LOOKS = 100_000  # whether it can be used is the same for all who ask at the same time
+MOST_PUTS = 50  # responses of one transaction: those that build on others cost some statements each
+LONGEST_WISH = 3600  # seconds after which nobody waits for the answer to a wish, whatever their settings
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A response, with the items of its request, and its events if it was streamed.
+class _Put:
+    """A response that is to be kept, and its row."""
 
-    `alive`: of one that is made in the background, whether whoever makes it is; None once it is finished.
-    """
-
-    response: Json
-    input: list[Json]
-    events: bytes | None = None
-    previous_id: str | None = None
-    conversation_id: str | None = None
-    alive: bool | None = None
-
-    @property
-    def id(self) -> str:
-        """The response's id."""
-        return str(self.response["id"])
+    stored: Stored
+    owner: str
+    until: int
+    row: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +72,8 @@ class Store:
         self.most = min(config.most_responses, MOST_IN_MEMORY) if config.url == MEMORY else config.most_responses
         self.database = Database(config, self._begin_cleaning)
         self._cleaner: asyncio.Task[None] | None = None
+        self._looks = Together(self._look, MOST_LOOKS, alone=False)
+        self._puts = Together(self._put_all, MOST_PUTS, alone=True)
 
     def until(self) -> int:
         """Return when what is stored now expires."""
@@ -91,6 +84,10 @@ class Store:
     @uncut
     async def ready(self) -> None:
         """Return if the database answers; where writing failed, if it can be written again. Raises StoreUnavailable."""
+        await self._looks.done(None)
+
+    @uncut
+    async def _look(self, who: Sequence[None]) -> None:
         writes = self.database.is_unwritable
         async with self.database.transaction(writes=writes) as connection:
             if not writes:
@@ -122,9 +119,13 @@ class Store:
             "input": await packed_aside(stored.input),
             "events": stored.events,
         }
+        await self._puts.done(_Put(stored, owner, until, row))
+
+    @uncut
+    async def _put_all(self, some: Sequence[_Put]) -> None:
         async with self.database.transaction(writes=True) as connection:
-            await connection.execute(insert(RESPONSES).values(row))
-            await add_output(connection, stored, owner, until)
+            await connection.execute(insert(RESPONSES), [one.row for one in some])
+            await add_outputs(connection, [(one.stored, one.owner) for one in some], some[-1].until)
             if self.database.in_memory:
                 await drop_beyond(connection, self.most)
 
@@ -180,7 +181,7 @@ class Store:
         row = {"id": one.id, "owner": owner, "created_at": one.created_at, "expires_at": self.until()}
         async with self.database.transaction(writes=True) as connection:
             await connection.execute(insert(CONVERSATIONS).values({**row, "metadata": packed(one.metadata)}))
-            await add_items(connection, items, owner, None, one.id)
+            await add_items(connection, item_rows(items, owner, None, one.id))
 
     @uncut
     async def conversation(self, conversation_id: str, owner: str) -> Conversation | None:
@@ -218,7 +219,7 @@ class Store:
         async with self.database.transaction(writes=True) as connection:
             if not await kept(connection, conversation_id, owner, self.until()):
                 return False
-            await add_items(connection, items, owner, None, conversation_id)
+            await add_items(connection, item_rows(items, owner, None, conversation_id))
         return True
 
     @uncut
@@ -254,14 +255,13 @@ class Store:
             gone = (await connection.execute(old)).rowcount
             gone += await drop_beyond(connection, self.most)
             await connection.execute(delete(CONVERSATIONS).where(CONVERSATIONS.c.expires_at <= now))
+            await connection.execute(delete(WISHES).where(WISHES.c.until <= NOW - LONGEST_WISH))
         return int(gone)
 
     async def aclose(self) -> None:
         """Close all connections."""
-        if self._cleaner is not None:
-            self._cleaner.cancel()
-            await asyncio.wait((self._cleaner,))
-            self._cleaner = None
+        if self.database.aside.has_begun:
+            await self.database.aside.run(self._end_cleaning())
         await self.database.aclose()
 
     # --- inside ------------------------------------------------------------------------------------------------
@@ -270,6 +270,12 @@ class Store:
         if self._cleaner is None:
             self._cleaner = asyncio.create_task(self._clean_again_and_again())
 
+    async def _end_cleaning(self) -> None:
+        if self._cleaner is not None:
+            self._cleaner.cancel()
+            await asyncio.wait((self._cleaner,))
+            self._cleaner = None
+
     async def _clean_again_and_again(self) -> None:
         while True:
             await asyncio.sleep(self._config.clean_every)
@@ -277,22 +283,3 @@ class Store:
                 await self.clean()
             except StoreUnavailable:
                 continue  # it was logged, and the next time may be better
-
-
-async def add_output(connection: AsyncConnection, stored: Stored, owner: str, until: int) -> None:
-    """Let what a finished response holds be gone on from. Where its conversation was deleted, it stays for itself."""
-    output: list[Json] = stored.response["output"]
-    conversation = stored.conversation_id
-    if conversation is not None and not await kept(connection, conversation, owner, until):
-        conversation = None
-    # Of a response alone its output can be referred to: clients that send all again would fill the table.
-    items = [*stored.input, *output] if conversation is not None else output
-    await add_items(connection, items, owner, stored.id, conversation)
-    if stored.previous_id is not None:
-        await keep_chain(connection, stored.previous_id, owner, until)
-
-
-def stored_in(row: Row[Any]) -> Stored:
-    """Return the response in a row."""
-    response: Mapping[str, Any] = unpacked(row.response)
-    return Stored(dict(response), unpacked(row.input), row.events, row.previous_id, row.conversation_id, row.alive)

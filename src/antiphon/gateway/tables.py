@@ -91,12 +91,26 @@ RUN_EVENTS = Table(
     Column("events", LargeBinary, nullable=False),
 )
 
+WISH_METADATA = MetaData()
+
+# A stream that is to be cancelled, by whichever process makes it. Who wishes it deletes it with its answer.
+WISHES = Table(
+    "antiphon_wishes",
+    WISH_METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("response_id", String(128), nullable=False),
+    Column("owner", String(64), nullable=False),
+    Column("until", BigInteger, nullable=False),  # seconds on the database's clock
+    Column("is_taken", Boolean, nullable=False),
+    Column("answer", LargeBinary),
+)
+
 VERSION = Table("antiphon_schema", MetaData(), Column("version", Integer, nullable=False))
 
 Step: TypeAlias = Callable[[Connection], object]
 
 # What leads from each version to the next; the first makes the tables. A step is never changed once it was released.
-STEPS: tuple[Step, ...] = (METADATA.create_all, RUN_METADATA.create_all)
+STEPS: tuple[Step, ...] = (METADATA.create_all, RUN_METADATA.create_all, WISH_METADATA.create_all)
 _LOCK = 7_264_531_901  # of PostgreSQL's advisory locks: processes that start together go one after the other
 
 
