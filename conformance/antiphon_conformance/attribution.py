@@ -137,7 +137,9 @@ class CallSaid:
     @property
     def arguments(self) -> str:
         """The arguments; a first fragment `{}` is only a placeholder where more comes."""
-        pieces = [piece for piece in self.pieces if piece]
+        pieces = self.pieces
+        if len(pieces) == 1:
+            return pieces[0]
         return "".join(pieces[1:] if len(pieces) > 1 and pieces[0] == "{}" and not self.custom else pieces)
 
     @property
@@ -170,7 +172,7 @@ class CallSaid:
         if id:
             self._take_id(id)
         if name and self.announced_id is None:
-            self.raw_name = _joined_name(self.raw_name, name)
+            self.raw_name = _joined_name(self.raw_name, name) if self.raw_name else name
         if arguments or self.announced_id is None:
             self.extend(arguments)
 

@@ -157,6 +157,11 @@ class AnswerTrace:
             name = next((name for one in pieces if (name := text(one.function.get("name")))), "")
             yield pieces[-1].at, name, "".join(text(one.function.get("arguments")) for one in pieces)
 
+    @cached_property
+    def report(self) -> Report:
+        """What the rules say about the answer."""
+        return _report(self)
+
     @property
     def whole(self) -> bool:
         """Whether the stream came to its end by itself, without an error."""
@@ -170,7 +175,10 @@ class AnswerTrace:
 
 def check_answer(exchange: Exchange) -> Report:
     """Return what the rules about answers say. `Report.events` are the payloads; findings place themselves in them."""
-    trace = AnswerTrace(exchange)
+    return exchange.trace.report
+
+
+def _report(trace: AnswerTrace) -> Report:
     ran: list[str] = []
     left_out: dict[str, str] = {}
     findings: list[Finding] = []

@@ -51,12 +51,14 @@ CALLS = ("function_call", "custom_tool_call")
 
 
 class Place(NamedTuple):
-    """What an event is about, and its role there. `family` is a key of FAMILIES, or "" for part.added and part.done."""
+    """What an event is about, and its role there. `family` is a key of FAMILIES, or "" for part.added and part.done.
+    `space` is what the numbers of `numbered_by` count in, or the family of a text that has no number."""
 
     about: Literal["response", "item", "part"]
     role: str
     family: str = ""
     numbered_by: str = ""
+    space: str = ""
 
 
 def _places() -> dict[str, Place]:
@@ -68,16 +70,20 @@ def _places() -> dict[str, Place]:
         **{f"response.output_item.{role}": Place("item", role) for role in ("added", "done")},
         **{f"response.{item}.{role}": Place("item", "event") for item, roles in HOSTED.items() for role in roles},
         **{f"response.shell_call_output_content.{role}": Place("item", "event") for role in ("delta", "done")},
-        "response.output_text.annotation.added": Place("part", "annotation", "output_text", "content_index"),
-        "response.shell_call_command.added": Place("part", "added", "shell_call_command", "command_index"),
+        "response.output_text.annotation.added": _of_part("annotation", "output_text", "content_index"),
+        "response.shell_call_command.added": _of_part("added", "shell_call_command", "command_index"),
     }
     for part, index in (("content_part", "content_index"), ("reasoning_summary_part", "summary_index")):
-        made[f"response.{part}.added"] = Place("part", "added", "", index)
-        made[f"response.{part}.done"] = Place("part", "part_done", "", index)
+        made[f"response.{part}.added"] = _of_part("added", "", index)
+        made[f"response.{part}.done"] = _of_part("part_done", "", index)
     for name, family in FAMILIES.items():
-        made[f"response.{name}.delta"] = Place("part", "delta", name, family.numbered_by)
-        made[f"response.{name}.done"] = Place("part", "text_done", name, family.numbered_by)
+        made[f"response.{name}.delta"] = _of_part("delta", name, family.numbered_by)
+        made[f"response.{name}.done"] = _of_part("text_done", name, family.numbered_by)
     return made
+
+
+def _of_part(role: str, family: str, numbered_by: str) -> Place:
+    return Place("part", role, family, numbered_by, numbered_by or family)
 
 
 PLACES: dict[str, Place] = _places()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from .chunks import AnswerTrace
 
 Api: TypeAlias = Literal["chat", "responses"]
 
@@ -26,7 +30,7 @@ class Piece(NamedTuple):
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exchange:
     """One request and its answer.
 
@@ -55,7 +59,14 @@ class Exchange:
         """Whether a stream was asked for."""
         return self.request.get("stream") is True
 
-    @property
+    @cached_property
+    def trace(self) -> AnswerTrace:
+        """The answer as it is read for the rules: once, whoever looks at it."""
+        from .chunks import AnswerTrace
+
+        return AnswerTrace(self)
+
+    @cached_property
     def body(self) -> bytes:
         """The whole body."""
         return b"".join(piece.data for piece in self.pieces)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 
 from .read import plain
 from .report import Finding, Report
-from .rule import AnswerNeed, Need, all_rules
+from .rule import AnswerNeed, Need, Rule, all_rules
 from .said import ProfileFacts
 from .trace import Trace
 
@@ -36,17 +36,27 @@ def check(
         starting_after=starting_after,
         done=done,
     )
-    ran: list[str] = []
+    ran: list[Rule] = []
     left_out: dict[str, str] = {}
-    findings: list[Finding] = []
     for rule in all_rules():
         reason = next((need.value for need in rule.needs if not _met(need, trace)), None)
-        if reason is not None:
+        if reason is None:
+            ran.append(rule)
+        else:
             left_out[rule.code] = reason
-            continue
-        ran.append(rule.code)
-        findings += rule.apply(trace)
-    return Report(tuple(sorted(findings, key=_place)), tuple(ran), left_out, trace.events)
+    findings = sorted(_findings(trace, ran), key=_place)
+    return Report(tuple(findings), tuple(rule.code for rule in ran), left_out, trace.events)
+
+
+def _findings(trace: Trace, rules: Iterable[Rule]) -> Iterator[Finding]:
+    """Yield what each rule finds: those that judge each item alone are given some items at a time."""
+    alone = [rule for rule in rules if rule.alone]
+    for rule in rules:
+        if not rule.alone:
+            yield from rule.apply(trace)
+    for block in trace.blocks:
+        for rule in alone:
+            yield from rule.apply(block)
 
 
 def _met(need: Need | AnswerNeed, trace: Trace) -> bool:

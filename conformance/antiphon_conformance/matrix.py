@@ -24,6 +24,9 @@ from .results import Deviation, Outcome, Run, Subject, SuiteReport
 
 Kind: TypeAlias = Literal["adapter", "recording", "server"]
 OWN = "antiphon"
+LONGEST = 170  # characters of a reason
+# A word with a UUID, or one of some length that has a digit in it.
+_ID = re.compile(r"\b\w*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b\w*(?:[0-9]\w{7,}|\w{7,}[0-9])\w*")
 MANY = 12  # a rule that is broken in more cases than this is one line of a baseline
 
 RunSeen: TypeAlias = Callable[[Run], None]
@@ -191,8 +194,9 @@ def _deviations(code: str, cases: dict[str, str]) -> Iterator[Deviation]:
 
 
 def _reason(message: str) -> str:
-    short = re.sub(r"\b\w*(?:[0-9]\w{7,}|\w{7,}[0-9])\w*", "#", " ".join(message.split()))  # ids differ each time
-    return short if len(short) <= 140 else f"{short[:139]}…"
+    """Return what a finding says, on one line and not long, without the ids: these differ each time."""
+    short = _ID.sub("#", " ".join(message.split()))
+    return short if len(short) <= LONGEST else f"{short[: LONGEST - 1]}…"
 
 
 def _line(deviation: Deviation) -> str:

@@ -31,10 +31,14 @@ class Tally:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print a line for each suite."""
+        if not self.outcomes:
+            return
+        from .reports.sums import together
+
         for suite, cases in self.outcomes.items():
             left_out = sum(outcomes == {"skipped"} for outcomes in cases.values())
             failed = sum("failed" in outcomes for outcomes in cases.values())
-            why = f" ({'; '.join(sorted(self.reasons[suite]))})" if suite in self.reasons else ""
+            why = f" ({together(sorted(self.reasons[suite]))})" if suite in self.reasons else ""
             terminalreporter.write_line(
                 f"antiphon: {suite}: {len(cases)} cases, {len(cases) - left_out} ran, {failed} with findings, "
                 f"{left_out} not applicable{why}"

@@ -6,11 +6,12 @@ Whatever has the wrong type reads as missing; that it is wrong is SCH001's to sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = dict[str, Any]
 
-_TEXT_ALONE = frozenset((str,))
+_TEXT_ALONE, _DICTS_ALONE = frozenset((str,)), frozenset((dict,))
 _MOST_DIGITS = 20  # longer ones are no index and no count; Python refuses to read those of 4,300
 
 
@@ -42,8 +43,11 @@ def _is_json(value: Any) -> bool:
 
 
 def plain_all(values: Iterable[object]) -> list[Json | None]:
-    """Return `values`, each as `plain` has it."""
-    return [plain(value) for value in values]
+    """Return `values`, each as `plain` has it. Where all are dicts as JSON has them, none is looked at alone."""
+    held: list[Any] = list(values)
+    if _DICTS_ALONE.issuperset(map(type, held)) and _TEXT_ALONE.issuperset(map(type, chain.from_iterable(held))):
+        return held
+    return [plain(value) for value in held]
 
 
 def text(value: object) -> str:
@@ -58,17 +62,17 @@ def number(value: object) -> int | None:
 
 def whole(value: object) -> int | None:
     """Return a whole number, also one that came as a string or a float; None for anything else."""
+    if isinstance(value, int):
+        return None if isinstance(value, bool) else value
     if isinstance(value, str):
         value = value.strip()
         return int(value) if value.isdecimal() and len(value) < _MOST_DIGITS else None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    return number(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else None
 
 
 def mapping(value: object) -> Json:
     """Return a dict, an empty one for anything else."""
-    return cast("Json", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def listed(value: object) -> list[Any]:
@@ -78,7 +82,7 @@ def listed(value: object) -> list[Any]:
 
 def mappings(value: object) -> list[Json]:
     """Return the dicts in a list."""
-    return [cast("Json", one) for one in listed(value) if isinstance(one, dict)]
+    return [one for one in listed(value) if isinstance(one, dict)]  # pyright: ignore[reportUnknownVariableType]
 
 
 def quoted(value: object, limit: int = 60) -> str:

@@ -112,13 +112,13 @@ class Found(NamedTuple):
     level: Level | None = None
 
 
-# Of a `Trace`, of an `AnswerTrace`, or of what is wrong with a case: `Rule.about` says which.
+# Of a `Trace`, of its `Items`, of an `AnswerTrace`, or of what is wrong with a case: `Rule.about` says which.
 Body: TypeAlias = Callable[[Any], Iterator[Found]]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One numbered rule."""
+    """One numbered rule. `alone` is whether it judges each item of the events alone, so that it takes some at a time."""
 
     code: str
     name: str
@@ -130,6 +130,7 @@ class Rule:
     needs: tuple[Need | AnswerNeed, ...] = ()
     broken_by: tuple[Recording, ...] = ()
     about: About = "events"
+    alone: bool = False
 
     @property
     def area(self) -> str:
@@ -160,8 +161,10 @@ def rule(
     needs: Iterable[Need | AnswerNeed] = (),
     broken_by: Iterable[Recording] = (),
     about: About = "events",
+    alone: bool = False,
 ) -> Callable[[Body], Body]:
-    """Return the decorator that registers a generator as a rule. `broken_by` are recordings that break it.
+    """Return the decorator that registers a generator as a rule. `broken_by` are recordings that break it;
+    `alone` rules are given `Items`, the other rules about events the whole `Trace`.
 
     Raises RuleError for a code or name that is taken or ill-formed, a rule without text or source, and a rule that
     is MUST by the schema alone.
@@ -170,7 +173,7 @@ def rule(
 
     def register(body: Body) -> Body:
         text = " ".join((getdoc(body) or "").split())
-        made = Rule(code, name, level, since, evidence, text, body, tuple(needs), tuple(broken_by), about)
+        made = Rule(code, name, level, since, evidence, text, body, tuple(needs), tuple(broken_by), about, alone)
         _refuse(made)
         _RULES[code] = made
         return body

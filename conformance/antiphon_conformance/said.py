@@ -14,7 +14,8 @@ from operator import itemgetter
 from typing import Any, Literal, Protocol, TypeAlias
 
 from .attribution import CallBook, CallSaid, Fragment
-from .read import Json, listed, mapping, mappings, plain, text, whole
+from .counts import counted, counts
+from .read import Json, listed, mapping, mappings, plain_all, text, whole
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
@@ -61,7 +62,8 @@ class Said:
     pieces: list[Piece] = field(default_factory=list[Piece])
     calls: list[CallSaid] = field(default_factory=list[CallSaid])
     finishes: list[str] = field(default_factory=list[str])
-    usage: Json | None = None
+    given: Json | None = None  # the last usage that counts something, as it came
+    visible: bool = False  # anything was said that makes an item
     error: str | None = None
     count: int = 0
     odd: bool = False
@@ -83,9 +85,9 @@ class Said:
         return self._joined[kinds]
 
     @property
-    def visible(self) -> bool:
-        """Whether anything was said that makes an item."""
-        return any(visible for _, _, _, visible in self.pieces)
+    def usage(self) -> Json | None:
+        """The counts of the last usage, None where there is none."""
+        return counted(self.given)
 
     @property
     def unclear(self) -> bool:
@@ -105,8 +107,8 @@ def listen(chunks: Iterable[object], profile: ProfileFacts | None = None, done: 
     if profile is not None:
         said.finish_optional, said.quirks = profile.finish_reason_optional, bool(profile.quirks)
     reader = _Reader(said, fields)
-    for chunk in chunks:
-        if not reader.take(plain(chunk)):
+    for chunk in plain_all(chunks):
+        if not reader.take(chunk):
             break
     said.calls = reader.calls()
     return said
@@ -142,43 +144,43 @@ class _Reader:
             return True
         if self._take_short(at, chunk):
             return True
-        before = len(said.pieces)
         choices = mappings(chunk.get("choices"))
         nothing: Json = {}
         first = next((one for one in choices if not whole(one.get("index"))), nothing)
-        if first:
-            self._choice(at, first)
-        new = said.pieces[before:]
-        self._usage(chunk, first, bool(choices), any(visible for _, _, _, visible in new), bool(new))
+        new = self._choice(at, first) if first else []
+        said.pieces += new
+        usage = self._usage(chunk, first)
+        blank = bool(new or mapping(first.get("delta")).get("tool_calls"))
+        self._end(any(map(_VISIBLE, new)), usage=usage, choices=bool(choices), blank=blank)
         error = chunk.get("error") or first.get("error") or mapping(chunk.get("x_groq")).get("error")
         if error or (not choices and (error := _bare_error(chunk))):
             said.error = _message(error)
         return said.error is None
 
     def _take_short(self, at: int, chunk: Json) -> bool:
-        """Take a chunk of the commonest forms, one choice whose delta says one thing and nothing beside it, and return
-        whether it is one."""
+        """Take a chunk of the commonest forms, one choice whose delta says one thing and nothing beside it but usage,
+        and return whether it is one."""
         delta = self._only_delta(chunk)
         if delta is None or delta.get("content", "").__class__ not in _NO_NUMBER:
             return False
         told = [key for key, value in delta.items() if value and key != "role"]
         key = told[0] if len(told) == 1 else ""
         if key in self.kinds and delta[key].__class__ is str:
-            self._add([_spoken(at, self.kinds[key], delta[key])], opens=key != "content")
+            self._add(chunk, [_spoken(at, self.kinds[key], delta[key])], opens=key != "content")
         elif key == "tool_calls":
-            self._add([(at, "call", "", True)] * sum(self._calls(self.book, delta[key])), opens=False)
+            self._add(chunk, [(at, "call", "", True)] * sum(self._calls(self.book, delta[key])), calls=True)
         elif told and self.reasons.issuperset(told):
-            self._add(list(_content(at, delta, self.fields)), opens=True)
+            self._add(chunk, list(_content(at, delta, self.fields)), opens=True)
         else:
             return False
         return True
 
     def _only_delta(self, chunk: Json) -> Any:
-        """Return the delta of a chunk that has one choice and says nothing beside it, None for any other."""
+        """Return the delta of a chunk that has one choice and says nothing beside it but usage, None for any other."""
         choices: Any = chunk.get("choices")
         if choices.__class__ is not list or len(choices) != 1:
             return None
-        if chunk.get("usage") or chunk.get("x_groq") or chunk.get("error"):
+        if chunk.get("x_groq") or chunk.get("error"):
             return None
         choice: Any = choices[0]
         if choice.__class__ is not dict or choice.get("finish_reason") or "usage" in choice or "error" in choice:
@@ -186,35 +188,32 @@ class _Reader:
         index, delta = choice.get("index"), choice.get("delta")
         return None if delta.__class__ is not dict or (index and whole(index)) else delta
 
-    def _add(self, pieces: list[Piece], *, opens: bool) -> None:
-        """Keep what a chunk says that has no usage. `opens` is whether that may begin another item than a call's."""
-        said = self.said
-        said.pieces += pieces
-        if any(map(_VISIBLE, pieces)):
-            if opens:
-                self._open(pieces)
-            said.usage_closes = said.blank_after_usage = False
-        elif said.usage_closes:
-            said.blank_after_usage = True
+    def _add(self, chunk: Json, pieces: list[Piece], *, opens: bool = False, calls: bool = False) -> None:
+        """Keep what a chunk says, and its usage. `opens` is whether it may begin another item than a call's."""
+        self.said.pieces += pieces
+        visible = any(map(_VISIBLE, pieces))
+        if visible and opens:
+            self._open(pieces)
+        usage = bool(chunk.get("usage")) and self._counts(chunk["usage"])
+        self._end(visible, usage=usage, choices=True, blank=calls or bool(pieces))
 
     def _open(self, pieces: list[Piece], known: int | None = None) -> None:
         """Close the calls that are complete where pieces begin an item, but for those after the first `known`. Sealed
         reasoning never splits what is open."""
-        if any(visible and kind != "sealed" for _, kind, _, visible in pieces):
+        if self.book.calls and any(visible and kind != "sealed" for _, kind, _, visible in pieces):
             self.book.overtake(*([] if known is None else self.book.calls[known:]))
 
-    def _choice(self, at: int, choice: Json) -> None:
-        self._delta(at, mapping(choice.get("delta" if isinstance(choice.get("delta"), dict) else "message")))
+    def _choice(self, at: int, choice: Json) -> list[Piece]:
         finish = text(choice.get("finish_reason")).lower()
         if finish:
             self.said.finishes.append(finish)
+        return self._delta(at, mapping(choice.get("delta" if isinstance(choice.get("delta"), dict) else "message")))
 
-    def _delta(self, at: int, delta: Json) -> None:
+    def _delta(self, at: int, delta: Json) -> list[Piece]:
+        """Return what a delta says, and give fragments to their calls."""
         content = delta.get("content")
         if isinstance(content, str) and not _says(delta, self.others):
-            if content:
-                self.said.pieces.append(_spoken(at, "text", content))
-            return
+            return [_spoken(at, "text", content)] if content else []
         silent = not content and not isinstance(content, int | float) and not _says(delta, self.spoken)
         others = [] if silent else list(_content(at, delta, self.fields))
         known = len(self.book.calls)
@@ -223,7 +222,7 @@ class _Reader:
             begun, new = self._calls(self.legacy, [{"index": 0, "function": legacy}])
         self._open(others, known)
         told: list[Piece] = [(at, "call", "", True)]
-        self.said.pieces += [*told * begun, *others, *told * new]
+        return [*told * begun, *others, *told * new]
 
     def _calls(self, book: CallBook, calls: object) -> tuple[int, int]:
         """Give fragments to their calls. Return how many are of calls that were there before, and how many of others."""
@@ -231,22 +230,35 @@ class _Reader:
         if _goes_on(book, calls):
             return 1, 0
         told = [call.number for one in mappings(calls) if (call := book.take(_fragment(one)))]
-        new = sum(number >= known for number in told) if len(book.calls) > known else 0
+        new = len([number for number in told if number >= known])
         return len(told) - new, new
 
-    def _usage(self, chunk: Json, choice: Json, choices: bool, visible: bool, blank: bool) -> None:
-        usage: Json | None = None
-        if "usage" in chunk or "x_groq" in chunk or "usage" in choice:
-            places = (chunk.get("usage"), mapping(chunk.get("x_groq")).get("usage"), choice.get("usage"))
-            usage = next((found for found in map(counted, places) if found), None)
-        if usage:
-            self.said.usage = usage
+    def _usage(self, chunk: Json, choice: Json) -> bool:
+        """Keep the usage of a chunk, in any of its places, and return whether there is one."""
+        if "usage" not in chunk and "x_groq" not in chunk and "usage" not in choice:
+            return False
+        places = (chunk.get("usage"), mapping(chunk.get("x_groq")).get("usage"), choice.get("usage"))
+        return any(map(self._counts, places))
+
+    def _counts(self, usage: object) -> bool:
+        """Keep a usage that counts something, and return whether it does."""
+        found = mapping(usage)
+        if not counts(found):
+            return False
+        self.said.given = found
+        return True
+
+    def _end(self, visible: bool, *, usage: bool, choices: bool, blank: bool) -> None:
+        """Keep whether the usage came last so far; `blank` is whether the chunk has white space or a call that says
+        nothing."""
+        said = self.said
         if visible:
-            self.said.usage_closes = self.said.blank_after_usage = False
-        elif usage and (self.said.visible or not choices):
-            self.said.usage_closes = True
-        if self.said.usage_closes and not visible and (blank or mapping(choice.get("delta")).get("tool_calls")):
-            self.said.blank_after_usage = True
+            said.visible, said.usage_closes, said.blank_after_usage = True, False, False
+            return
+        if usage and (said.visible or not choices):
+            said.usage_closes = True
+        if said.usage_closes and blank:
+            said.blank_after_usage = True
 
 
 def _says(delta: Json, keys: frozenset[str]) -> bool:
@@ -257,30 +269,6 @@ def _says(delta: Json, keys: frozenset[str]) -> bool:
 def _spoken(at: int, kind: Kind, said: str) -> Piece:
     """Return the piece that holds this text."""
     return at, kind, said, bool(said) and not said.isspace()
-
-
-def counted(usage: object) -> Json | None:
-    """Return the counts of a usage under OpenAI's names, None where it has none. One side is what the total leaves."""
-    found = mapping(usage)
-    prompt, completion, total = (_count(found, names) for names in (_PROMPT, _COMPLETION, ("total_tokens",)))
-    if prompt is None and completion is None and total is None:
-        return None
-    if prompt is None:
-        prompt = max((total or 0) - (completion or 0), 0)
-    if completion is None:
-        completion = max((total or 0) - prompt, 0)
-    places = (mapping(found.get("completion_tokens_details")), mapping(found.get("output_tokens_details")), found)
-    reasoning = next((count for one in places if (count := _count(one, ("reasoning_tokens",)))), 0)
-    details = {"completion_tokens_details": {"reasoning_tokens": reasoning}}
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total, **details}
-
-
-_PROMPT, _COMPLETION = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
-
-
-def _count(held: Json, names: tuple[str, ...]) -> int | None:
-    counts = (whole(held.get(name)) for name in names)
-    return next((count for count in counts if count is not None and count >= 0), None)
 
 
 def _bare_error(chunk: Json) -> object:
@@ -318,53 +306,59 @@ def _goes_on(book: CallBook, calls: Any) -> bool:
 
 def _fragment(call: Json) -> Fragment:
     """Return what an entry of `tool_calls` says."""
-    index, custom = call.get("index"), isinstance(call.get("custom"), dict)
-    place = whole(index)
+    custom = isinstance(call.get("custom"), dict)
     inner = mapping(call.get("custom" if custom else "function"))
     given = inner.get("input" if custom else "arguments")
     arguments = given if isinstance(given, str) else "" if given is None else json.dumps(given)
-    return Fragment(place, text(call.get("id")), text(inner.get("name")), arguments, custom)
+    return Fragment(whole(call.get("index")), text(call.get("id")), text(inner.get("name")), arguments, custom)
 
 
 def _content(at: int, delta: Json, fields: tuple[str, ...]) -> Iterator[Piece]:
     """Yield what a delta says beside calls: reasoning, refusal, text."""
-    sealed, reasoning = _reasoning(delta, fields)
+    content = delta.get("content")
+    parts = mappings(content) if content else []
+    sealed, reasoning = _reasoning(delta, fields, parts)
     if sealed:
         yield at, "sealed", "", True
     if reasoning:
         yield _spoken(at, "reasoning", reasoning)
-    content = delta.get("content")
-    refusal = text(delta.get("refusal")) + "".join([text(one.get("refusal")) for one in mappings(content)])
+    refusal = text(delta.get("refusal"))
+    if parts:
+        refusal += "".join([text(one.get("refusal")) for one in parts])
     if refusal:
         yield _spoken(at, "refusal", refusal)
-    if said := _text(content):
+    if said := _text(content, parts):
         yield _spoken(at, "text", said)
 
 
-def _text(content: object) -> str:
+def _text(content: object, parts: list[Json]) -> str:
     """Return the text of `content`: a string, a list of typed parts, or the digits of a number."""
-    if not content and content != 0:
-        return ""
     if isinstance(content, int | float) and not isinstance(content, bool):
         return json.dumps(content)
-    parts = [one for one in mappings(content) if one.get("type") in ("text", "output_text", None)]
-    return text(content) or "".join(text(part.get("text")) for part in parts)
+    said = (text(one.get("text")) for one in parts if one.get("type") in ("text", "output_text", None))
+    return "".join(said) if parts else text(content)
 
 
-def _reasoning(delta: Json, fields: tuple[str, ...]) -> tuple[bool, str]:
+def _reasoning(delta: Json, fields: tuple[str, ...], parts: list[Json]) -> tuple[bool, str]:
     """Return whether a piece is signed or encrypted, and the text; a text that is in two places counts once."""
-    told = [text(value) or text(mapping(value).get("content")) for value in map(delta.get, fields)]
-    details = mappings(delta.get("reasoning_details"))
-    nested = mapping(delta.get("provider_specific_fields")).get("thinking_blocks")  # LiteLLM has them in either place
-    blocks = mappings(delta.get("thinking_blocks")) or mappings(nested)
+    told = [text(value) or text(mapping(value).get("content")) for field in fields if (value := delta.get(field))]
+    details = mappings(given) if (given := delta.get("reasoning_details")) else []
+    blocks = _blocks(delta)
     if details:
         told.append("".join([text(one.get("text")) or text(one.get("summary")) for one in details]))
     if blocks:
         told.append("".join([text(one.get("thinking")) for one in blocks]))
-    if content := mappings(delta.get("content")):
-        told.append("".join(map(_thinking, content)))
+    if parts:
+        told.append("".join(map(_thinking, parts)))
     sealed = any(one.get("data") or one.get("signature") for one in (*details, *blocks))
     return sealed, "".join(dict.fromkeys(told))
+
+
+def _blocks(delta: Json) -> list[Json]:
+    """Return the thinking blocks of a delta. LiteLLM has them in either place."""
+    own = mappings(given) if (given := delta.get("thinking_blocks")) else []
+    nested = delta.get("provider_specific_fields")
+    return own or (mappings(mapping(nested).get("thinking_blocks")) if nested else [])
 
 
 def _thinking(part: Json) -> str:

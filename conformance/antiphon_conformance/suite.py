@@ -16,9 +16,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-import pytest
-
-from antiphon.errors import BadInput
+from antiphon.errors import BadInput, ExtraMissing
 
 from .adapters import SECONDS, Adapter, ChunkStyle, PythonAdapter, load
 from .baseline import read_baseline, refuse_unknown
@@ -29,6 +27,13 @@ from .requirements import required
 from .results import Deviation, Outcome, Run, Subject, SuiteReport
 from .rule import every_rule
 from .running import Runner, Settings, choose
+
+try:
+    import pytest
+except ImportError as problem:
+    raise ExtraMissing(
+        "AdapterSuite needs pytest: pip install 'antiphon[conformance]'", extra="conformance"
+    ) from problem
 
 TESTS = ("test_conformance", "test_baseline", "test_something_ran")
 _FIXED = (*TESTS, "pytest_generate_tests", "teardown_class")

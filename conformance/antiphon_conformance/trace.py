@@ -23,6 +23,11 @@ _HOLDING = frozenset((*HEAD, *TERMINALS, *(kind for kind, place in PLACES.items(
 
 JsonKind: TypeAlias = Literal["one", "several", "none"]
 
+# Events are read, and items judged, so many at a time: what is looked at several times in a row is then near at hand, also
+# in a stream that is longer than what a processor's caches hold.
+AT_ONCE = 256
+LONG = 64  # members of a list of parts, annotations or logprobs
+
 
 class Snapshot(NamedTuple):
     """A response as one event has it."""
@@ -32,12 +37,45 @@ class Snapshot(NamedTuple):
     response: Json
 
 
+class Items:
+    """Some items of a stream, one after another, and their parts: what a rule looks at that judges each item alone."""
+
+    def __init__(self, trace: Trace, items: Sequence[Item]) -> None:
+        self.trace, self.items = trace, items
+
+    def illegal(self, code: str) -> list[list[Breach]]:
+        """Return the breaches of the tables that belong to this rule and are about these items: those of one together."""
+        found = self.trace.breaches_by_item.get(code, {})
+        return [found[item.first_at] for item in self.items if item.first_at in found] if found else []
+
+    @cached_property
+    def parts(self) -> Sequence[tuple[Item, Part]]:
+        """Every part with its item, in order of appearance; also the texts of calls and hosted tools."""
+        return [(item, part) for item in self.items for part in item.parts.values()]
+
+    @cached_property
+    def numbered_parts(self) -> Sequence[tuple[Item, Part]]:
+        """The parts that are added and done, with their items: those of messages and reasoning."""
+        return [told for told in self.parts if told[1].has_parts]
+
+    @cached_property
+    def calls(self) -> Sequence[tuple[Item, Part | None]]:
+        """The calls, each with its arguments or input, None where no event is about them."""
+        return [(item, _own_text(item)) for item in self.items if item.type in CALLS]
+
+    @cached_property
+    def reasoning(self) -> Sequence[Item]:
+        """The reasoning items."""
+        return [item for item in self.items if item.type == "reasoning"]
+
+
 class Trace:
     """A stream of events, and what was known beside it.
 
     `events` are the events as dicts, {} for what is no object; `raw` are they as they came. `request` is the request
     as a dict or None; `said` what the chunks say, None without chunks. `kinds` has for each type of event, in order of
-    appearance, the places of the events of that type.
+    appearance, the places of the events of that type; `numbers` are their `sequence_number`s, None where there is none;
+    `empty` are the places of the deltas that are "".
     """
 
     def __init__(
@@ -51,21 +89,37 @@ class Trace:
         done: bool | None = None,
     ) -> None:
         self.raw = list(events)
-        self.plain = plain_all(self.raw)
-        self.events: list[Json] = [event or {} for event in self.plain]
-        self.types = [text(event.get("type")) for event in self.events]
+        self.plain: list[Json | None] = []
+        self.events: list[Json] = []
+        self.types: list[str] = []
+        self.numbers: list[object] = []
+        self.empty: list[int] = []
+        self.kinds: defaultdict[str, list[int]] = defaultdict(list)
         self.request = request
         self.profile = profile
         self.starting_after = starting_after
         self.json_kinds: dict[str, JsonKind] = {}  # what was found out about arguments
         self.said: Said | None = None if chunks is None else listen(chunks, profile, done)
-        places: defaultdict[str, list[int]] = defaultdict(list)
-        for at, kind in enumerate(self.types):
-            places[kind].append(at)
-        self.kinds: dict[str, list[int]] = dict(places)
-        walker = Walker(resumed=self.resumed)
-        walker.walk(self.types, self.events)
+        walker = Walker(self.types, resumed=self.resumed)
+        for first in range(0, len(self.raw), AT_ONCE):
+            walker.walk(first, *self._read(first))
+        self.kinds.default_factory = None  # asking for one that did not come makes none
         self.items, self.breaches = walker.items, walker.breaches
+
+    def _read(self, first: int) -> tuple[list[str], list[Json]]:
+        """Return the types of the next events, and these; keep what rules ask of all of them."""
+        plain = plain_all(self.raw[first : first + AT_ONCE])
+        events: list[Json] = [event or {} for event in plain]
+        types = [text(event.get("type")) for event in events]
+        deltas = [event.get("delta") for event in events]
+        self.plain += plain
+        self.events += events
+        self.types += types
+        self.numbers += [event.get("sequence_number") for event in events]
+        self.empty += [at for at, delta in enumerate(deltas, first) if delta == ""] if "" in deltas else []
+        for at, kind in enumerate(types, first):
+            self.kinds[kind].append(at)
+        return types, events
 
     @property
     def resumed(self) -> bool:
@@ -110,11 +164,15 @@ class Trace:
 
     def illegal(self, code: str) -> list[list[Breach]]:
         """Return the breaches of the tables that belong to this rule: those about one item together."""
-        together: dict[int, list[Breach]] = {}
+        return list(self.breaches_by_item.get(code, {}).values())
+
+    @cached_property
+    def breaches_by_item(self) -> Mapping[str, Mapping[int, list[Breach]]]:
+        """The breaches of the tables: rule -> place where the item began -> those about it."""
+        together: dict[str, dict[int, list[Breach]]] = {}
         for breach in self.breaches:
-            if breach.code == code:
-                together.setdefault(breach.about, []).append(breach)
-        return list(together.values())
+            together.setdefault(breach.code, {}).setdefault(breach.about, []).append(breach)
+        return together
 
     @cached_property
     def texts(self) -> Mapping[Kind, str]:
@@ -128,24 +186,16 @@ class Trace:
         return {kind: "".join(several) for kind, several in told.items()}
 
     @cached_property
-    def parts(self) -> Sequence[tuple[Item, Part]]:
-        """Every part with its item, in order of appearance; also the texts of calls and hosted tools."""
-        return [(item, part) for item in self.items for part in item.parts.values()]
+    def has_long(self) -> bool:
+        """Whether a text has many logprobs or annotations, or an item many parts."""
+        parts = (part for item in self.items for part in item.parts.values())
+        long = any(len(part.logprobs) >= LONG or len(part.annotations) >= LONG for part in parts)
+        return long or any(len(item.parts) >= LONG for item in self.items)
 
-    @cached_property
-    def numbered_parts(self) -> Sequence[tuple[Item, Part]]:
-        """The parts that are added and done, with their items: those of messages and reasoning."""
-        return [told for told in self.parts if told[1].has_parts]
-
-    @cached_property
-    def calls(self) -> Sequence[tuple[Item, Part | None]]:
-        """The calls, each with its arguments or input, None where no event is about them."""
-        return [(item, _own_text(item)) for item in self.items if item.type in CALLS]
-
-    @cached_property
-    def reasoning(self) -> Sequence[Item]:
-        """The reasoning items."""
-        return [item for item in self.items if item.type == "reasoning"]
+    @property
+    def blocks(self) -> Iterator[Items]:
+        """All items, some at a time."""
+        return (Items(self, self.items[first : first + AT_ONCE]) for first in range(0, len(self.items), AT_ONCE))
 
 
 def _own_text(item: Item) -> Part | None:

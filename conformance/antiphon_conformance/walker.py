@@ -9,6 +9,7 @@ item as the event before it, or goes on with the same text, is not looked up aga
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .events import BY_PART, CALLS, FAMILIES, PLACES, Place
 from .grammar import Illegal, State
@@ -17,30 +18,32 @@ from .walk import Breach, Item, Part, Run, Walk, owed_texts
 
 # Where response, item and part stay while deltas come.
 _WITHIN = (State.RUNNING, State.OPEN, State.OPEN)
+WORTH_A_RUN = 3  # deltas of one text
 
 
 class Walker:
-    """One walk over a stream. `items` are all that some event is about, in order of appearance."""
+    """One walk over a stream. `items` are all that some event is about, in order of appearance; `types` are the types of
+    all events up to those that are walked."""
 
-    def __init__(self, *, resumed: bool) -> None:
+    def __init__(self, types: Sequence[str], *, resumed: bool) -> None:
         self.items: list[Item] = []
         self.breaches: list[Breach] = []
         self._resumed = resumed
         self._unseen = State.RESUMED if resumed else State.UNSEEN
-        self._types: Sequence[str] = ()
+        self._types = types
         self._by_index: dict[int | None, Item] = {}  # the last one of each
         self._by_id: dict[str, Item] = {}
         self._exact: dict[tuple[int | None, str], Item] = {}
         self._latest: Item | None = None  # what the last event was about, where its index and id find just that
         self._spoken: Part | None = None  # the part that the last delta was of
+        self._run: Run | None = None
         self._response = Walk("response", State.RESUMED if resumed else State.START)
         self._still_open: set[int] = set()
 
-    def walk(self, types: Sequence[str], events: Sequence[Json]) -> None:
-        """Follow all events; `types` are their types. Called once."""
-        self._types = types
-        run: Run | None = None
-        for at, (kind, event) in enumerate(zip(types, events, strict=True)):
+    def walk(self, first: int, types: Sequence[str], events: Sequence[Json]) -> None:
+        """Follow the next events, of these types; `first` is the place of the first of them."""
+        run = self._run
+        for at, (kind, event) in enumerate(zip(types, events, strict=True), first):
             place = PLACES.get(kind)
             if place is None:
                 continue
@@ -54,6 +57,7 @@ class Walker:
                 run = self._step_part(at, place, event)
             elif place.about == "item":
                 self._step_item(at, place, event)
+        self._run = run
 
     # The response
 
@@ -77,27 +81,33 @@ class Walker:
 
     def _step_item(self, at: int, place: Place, event: Json) -> None:
         """Move the item that an event is about."""
-        item, unfit = self._item(at, place, event)
+        told = mapping(event.get("item"))
+        name = text(event.get("item_id") if place.role == "event" else told.get("id"))
+        item, unfit = self._item(at, place, event.get("output_index"), name)
         illegal = item.step(place.role)
         if illegal and not unfit:
             self._note(at, item, illegal, item)
         if place.role == "added" and item.added_at is None:
-            self._announce(at, item, event)
+            self._announce(at, item, told or None)
         elif place.role == "done" and item.done_at is None:
-            self._close(at, item, event)
+            self._close(at, item, told or None)
 
-    def _item(self, at: int, place: Place, event: Json) -> tuple[Item, bool]:
+    def _item(self, at: int, place: Place, index: Any, name: str) -> tuple[Item, bool]:
         """Return the item that an event is about, and whether its index or id are not those of the item."""
-        latest, index, name = self._latest, event.get("output_index"), _id_of(place, event)
+        latest = self._latest
         if latest is not None and latest.output_index == index and latest.id == name and index.__class__ is int:
             return latest, False
         return self._look_up(at, place, number(index), name)
 
     def _look_up(self, at: int, place: Place, index: int | None, name: str) -> tuple[Item, bool]:
-        found = self._find(place, index, name)
-        item = found or self._new(at, index, name)
-        unfit = found is not None and self._fit(at, place, item, index, name)
-        plain = index is not None and bool(name) and item.output_index == index and item.id == name
+        item = self._find(place, index, name)
+        plain = index is not None and bool(name)
+        if item is None:
+            item = self._new(at, index, name)
+            self._latest = item if plain else None
+            return item, False
+        unfit = self._fit(at, place, item, index, name)
+        plain = plain and item.output_index == index and item.id == name
         self._latest = item if plain and self._exact.get((index, name)) is item else None
         return item, unfit
 
@@ -145,15 +155,15 @@ class Walker:
             return True
         return False
 
-    def _announce(self, at: int, item: Item, event: Json) -> None:
-        item.announce(at, mapping(event.get("item")) or None)
-        name = "" if item.added is None else text(item.added.get("id"))
+    def _announce(self, at: int, item: Item, told: Json | None) -> None:
+        item.announce(at, told)
+        name = "" if told is None else text(told.get("id"))
         if item.id != name:
             item.id = name
             self._place(item, item.output_index, name)
 
-    def _close(self, at: int, item: Item, event: Json) -> None:
-        item.close(at, mapping(event.get("item")) or None)
+    def _close(self, at: int, item: Item, told: Json | None) -> None:
+        item.close(at, told)
         for name in owed_texts(item):
             known = (name, 0) in item.parts or any(part.family == name for part in item.parts.values())
             if not known and not self._resumed:
@@ -177,10 +187,7 @@ class Walker:
 
     def _step_part(self, at: int, place: Place, event: Json) -> Run | None:
         """Move the part that an event is about, and its item. Return the run of deltas that it may begin."""
-        item, unfit = self._latest, False
-        index = event.get("output_index")
-        if item is None or item.output_index != index or item.id != event.get("item_id") or index.__class__ is not int:
-            item, unfit = self._look_up(at, place, number(index), text(event.get("item_id")))
+        item, unfit = self._item(at, place, event.get("output_index"), text(event.get("item_id")))
         part = self._part(at, place, item, event)
         if item.state is not State.OPEN:  # where events of its parts move nothing
             illegal = item.step("event")
@@ -195,25 +202,31 @@ class Walker:
             self._keep(at, place, item, part, event)
             return None
         part.take(event)
-        return None if unfit else self._run(place, item, part, event)
+        return None if unfit else self._begun(place, item, part, event)
 
-    def _run(self, place: Place, item: Item, part: Part, event: Json) -> Run | None:
-        """Return the run of which a delta is the second, None where the next one would be more than the next one."""
+    def _begun(self, place: Place, item: Item, part: Part, event: Json) -> Run | None:
+        """Return the run of which a delta is the last so far, None where the next one would be more than the next one,
+        and where there are so few that it is not worth a run."""
         before, self._spoken = self._spoken, part
-        if before is not part or place.family != part.family:
+        if before is not part or len(part.deltas) < WORTH_A_RUN or place.family != part.family:
             return None
         if (self._response.state, item.state, part.state) != _WITHIN:
             return None
         return Run(place, part, event.get("output_index"), event.get("item_id"), event.get(place.numbered_by))
 
     def _part(self, at: int, place: Place, item: Item, event: Json) -> Part:
-        space = place.numbered_by
-        given = number(event.get(space)) if space else 0
-        if given is None:
-            known = item.in_space(space)
-            given = known[-1].key[1] if known else 0
-        key = (space or place.family, given)
-        return item.parts.get(key) or self._make_part(key, place.family, at, item)
+        given: Any = event.get(place.numbered_by) if place.numbered_by else 0
+        if given.__class__ is not int:
+            given = self._number(place, item, given)
+        return item.parts.get((place.space, given)) or self._make_part((place.space, given), place.family, at, item)
+
+    def _number(self, place: Place, item: Item, given: object) -> int:
+        """Return the number of a part that is not told by a plain one: where it is none, that of the last part."""
+        told = number(given)
+        if told is not None:
+            return told
+        known = item.in_space(place.space)
+        return known[-1].key[1] if known else 0
 
     def _make_part(self, key: tuple[str, int], family: str, at: int, item: Item) -> Part:
         # What is said of an item that was not announced, ITM004 says; its parts are taken as they come.

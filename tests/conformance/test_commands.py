@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,27 @@ def test_chunks_are_compared(tmp_path: Path) -> None:
     assert (lost.exit_code, "FTH001" in lost.stdout) == (1, True)
     done = run("lint", "-", "--chunks", str(cut), given=jsonl(stream(message("Hello"), usage=None)))
     assert done.exit_code == 0
+
+
+def test_events_in_the_place_of_chunks_are_refused(tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    events.write_text(jsonl(TEXT), encoding="utf-8")
+    refused = run("lint", str(events), "--chunks", str(events))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"{events} holds events, not chunks: --chunks is the stream that the events were made of" in refused.stderr
+
+
+@pytest.mark.parametrize("command", [["shrink", "odd.jsonl"], ["matrix", "--no-peers", "--recordings", "."]])
+def test_what_a_library_logs_does_not_come_between(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "odd.jsonl").write_text(jsonl([chunk(content="a"), chunk(tool_calls=[{"index": 0}])]), encoding="utf-8")
+    (tmp_path / "server").mkdir()
+    (tmp_path / "server" / "events.jsonl").write_text(jsonl(TEXT), encoding="utf-8")
+    odd = "atexit.register(lambda: logging.getLogger('some.library').warning('very odd'))"
+    code = f"import atexit, logging; from antiphon.cli import app; {odd}; app()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.stderr, bool(done.stdout)) == ("", True)
 
 
 def test_a_resumed_stream_is_told_so() -> None:

@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 from antiphon.backend import Timeouts
-from antiphon.errors import BadInput, ProviderError
+from antiphon.errors import BadInput, ConnectionFailed, ProviderError
 from antiphon.profile import DEFAULT, Profile
 from antiphon_conformance import Level
+from antiphon_conformance.chunks import AnswerTrace
 from antiphon_conformance.examples.chunks import chunks_for
+from antiphon_conformance.exchange import Api, Exchange
 from antiphon_conformance.live import Budget, LiveOptions, Step, check_live, describe
 from antiphon_conformance.results import Layer, Outcome, SuiteReport
 
@@ -344,7 +346,7 @@ NONE: list[tuple[Callable[[Answering], Any], set[str], str]] = [
     (hang, {"CHT001"}, "no byte of the answer came within 1 s"),
     (never_finish, {"CHT003", "CHT010", "CHT014", "CHT012", "CHT013"}, "the answer was not complete within 3 s"),
     (silent_in_the_middle, {"CHT001"}, "the stream was silent for 1 s"),
-    (endless_line, {"CHT001"}, "the answer is longer than 8388608 bytes"),
+    (endless_line, {"CHT001"}, "the answer is longer than 2097152 bytes"),
     (close, {"CHT001"}, "without sending a response"),
     (redirect, {"CHT001"}, "the status is 307 to 'http://127.0.0.1:9/elsewhere'"),
     (failing, {"CHT001"}, "out of memory"),
@@ -378,20 +380,59 @@ async def test_a_server_that_does_not_answer_is_asked_once() -> None:
     assert report.notes == ("does not work: no answer could be converted",)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "said"), [("https", "connection to the provider failed"), ("http", "no answer came")]
-)
-async def test_tls_where_none_is_and_a_closed_port(scheme: str, said: str) -> None:
+@pytest.mark.parametrize("api", ["chat", "responses"])
+@pytest.mark.parametrize("scheme", ["https", "http"])
+async def test_tls_where_none_is_and_a_closed_port(scheme: str, api: Api) -> None:
     async with serve() as server:
         url = server.url.replace("http", scheme, 1)
-        options = LiveOptions(url=url, model=MODEL, timeouts=SHORT)
+        options = LiveOptions(url=url, model=MODEL, api=api, timeouts=SHORT)
         if scheme == "https":
-            report = await asyncio.to_thread(check_live, options)
+            with pytest.raises(ConnectionFailed, match="cannot be reached, so nothing was judged: the connection"):
+                await asyncio.to_thread(check_live, options)
     if scheme == "http":
-        report = await asyncio.to_thread(check_live, options)
-    (finding,) = [one for run in report.runs for one in run.findings]
-    assert finding.code == "CHT001"
-    assert said in finding.message
+        with pytest.raises(ConnectionFailed, match=f"{url} cannot be reached, so nothing was judged: the connection"):
+            await asyncio.to_thread(check_live, options)
+
+
+async def test_a_server_that_goes_away_between_probes_is_found() -> None:
+    answered: list[str] = []
+
+    async def once(one: Answering) -> None:
+        if not answered:
+            answered.append(one.path)
+            await answer(one, None, 1)
+
+    report, _ = await run(["text", "usage", "length"], whole=once, timeouts=SHORT)
+    found = {run.case: [one.message for one in run.findings] for run in report.runs if run.layer is Layer.CHUNKS}
+    assert found["text"] == []
+    assert any("no answer came" in message for message in found["usage"])
+    assert report.exit_status == 1
+
+
+async def endless(one: Answering) -> None:
+    """Answer with chunks without end."""
+    await one.begin()
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
+    said = {"index": 0, "delta": {"content": "and so on "}, "finish_reason": None}
+    many = event({**chunk, "choices": [said]}) * 200
+    while True:
+        await one.send(many)
+
+
+async def test_answers_without_end_are_read_three_times_and_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Exchange] = []
+    begun = AnswerTrace.__init__
+
+    def counted(self: AnswerTrace, exchange: Exchange) -> None:
+        read.append(exchange)
+        begun(self, exchange)
+
+    monkeypatch.setattr(AnswerTrace, "__init__", counted)
+    report, server = await run(whole=endless, api="responses")
+    assert server.count == 3
+    assert "the last 3 answers had no end" in left_out(report).values()
+    assert len(read) == 3
+    assert all(sum(len(piece.data) for piece in exchange.pieces) <= 2**21 for exchange in read)
 
 
 # --- the profile that fits -------------------------------------------------------------------------------------------

@@ -14,14 +14,14 @@ from typing import Any, Literal, Self
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
 from antiphon import convert
 from antiphon_conformance import check
 from antiphon_conformance.attribution import CallSaid, Scan
 from antiphon_conformance.read import listed, mapping, text
 from antiphon_conformance.rules.fields_alone import fits
-from antiphon_conformance.rules.lightened import LONG, lightened, open_lightened
+from antiphon_conformance.rules.lightened import lightened, open_lightened
 from antiphon_conformance.rules.published import event_fits, event_types, open_response_fits
 from antiphon_conformance.said import Said, listen
 from antiphon_conformance.strategies import (
@@ -32,6 +32,7 @@ from antiphon_conformance.strategies import (
     broken_event_streams,
     chunk_streams,
 )
+from antiphon_conformance.trace import AT_ONCE, LONG
 from antiphon_conformance.walk import Run
 
 from .mutants import CHUNK_KINDS, KINDS, Events
@@ -217,6 +218,11 @@ class Told(BaseModel):
     metadata: Checked
 
 
+class Renamed(BaseModel):
+    schema_: str = Field(alias="schema")
+    format: str | None = None
+
+
 # annotation -> the values that fit and those that do not: never more than validate
 FITTING: dict[str, tuple[Any, list[Any], list[Any]]] = {
     "fields": (Untyped, [{"words": "la"}, {"words": "la", "more": 1}], [{"words": 1}, {}, None, "la"]),
@@ -235,6 +241,11 @@ FITTING: dict[str, tuple[Any, list[Any], list[Any]]] = {
         [{"metadata": {"type": "checked", "count": 0}}],
     ),
     "types by enum": (Sung | Noted, [{"type": "g"}, {"type": "sung", "words": "la"}], [{"type": "h"}]),
+    "another name in JSON": (
+        Renamed,
+        [{"schema": "a"}],
+        [{"schema_": "a"}, {"schema": 1}, {"schema": "a", "format": 1}],
+    ),
     "in itself": (
         list[Round],
         [[{"type": "round", "metadata": {"type": "round", "metadata": {"type": "sung", "words": "la"}}}], []],
@@ -275,6 +286,30 @@ def test_a_run_in_a_broken_stream_is_judged_as_each_delta(broken: BrokenEvents) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Run, "goes_on", stepwise)
         assert check(broken.events).findings == together
+
+
+# Some at a time
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_how_many_are_looked_at_at_once_does_not_matter(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = mutants(name)[::3]
+    found = [check(events, chunks=CHUNKS.get(name)).findings for events in streams]
+    for several in (1, 2, 5):
+        monkeypatch.setattr("antiphon_conformance.trace.AT_ONCE", several)
+        assert [check(events, chunks=CHUNKS.get(name)).findings for events in streams] == found
+
+
+def test_what_breaks_far_behind_is_found() -> None:
+    pairs = ({"reasoning": f"r{n}"} if n % 2 else {"content": f"t{n}"} for n in range(3 * AT_ONCE))
+    chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in pairs]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    events = list(convert(chunks, events="dict"))
+    assert check(events, chunks=chunks).findings == ()
+    last = max(at for at, event in enumerate(events) if event["type"] == "response.content_part.added")
+    broken = {**events[last], "part": {**events[last]["part"], "text": "already"}}
+    found = check([*events[:last], broken, *events[last + 1 :]], chunks=chunks).findings
+    assert [(one.code, one.index) for one in found] == [("PRT004", last)]
 
 
 # Chunks of the commonest forms
@@ -330,7 +365,27 @@ def test_chunks_with_junk_are_read_alike_in_any_form(name: str) -> None:
             assert_read_alike(mutant)
 
 
+COUNTS = {"prompt_tokens": 1, "completion_tokens": 2}
 BESIDE: dict[str, Any] = {
+    "usage beside a text": {"usage": COUNTS, "choices": [{"index": 0, "delta": {"content": "a"}}]},
+    "usage beside white space": {"usage": COUNTS, "choices": [{"index": 0, "delta": {"content": " "}}]},
+    "usage that counts nothing": {"usage": {"cost": 1}, "choices": [{"index": 0, "delta": {"content": " "}}]},
+    "usage that is none": {"usage": 5, "choices": [{"index": 0, "delta": {"content": "a"}}]},
+    "usage beside a call that says nothing": {
+        "usage": COUNTS,
+        "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {}}]}}],
+    },
+    "usage beside a call": {
+        "usage": COUNTS,
+        "choices": [
+            {"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "{}"}}]}}
+        ],
+    },
+    "usage beside reasoning that says nothing": {
+        "usage": COUNTS,
+        "choices": [{"index": 0, "delta": {"reasoning_details": [{}]}}],
+    },
+    "reasoning that says nothing": {"choices": [{"index": 0, "delta": {"reasoning_details": [{}]}}]},
     "white space after the usage": {"choices": [{"index": 0, "delta": {"content": " "}}]},
     "a call that says nothing": {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {}}]}}]},
     "an index that is no number": {"choices": [{"index": "1", "delta": {"content": "a"}}]},

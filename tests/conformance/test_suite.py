@@ -102,7 +102,7 @@ def test_what_a_baseline_excuses_passes_and_what_is_stale_fails(run: Any) -> Non
 def test_what_the_adapter_does_not_have_is_skipped_and_nothing_run_fails(run: Any) -> None:
     result = run("clean", "has = set()")
     result.assert_outcomes(passed=12 + 2, skipped=2 * 12)
-    result.stdout.fnmatch_lines(["*3 cases, 1 ran, 0 with findings, 2 not applicable (needs: tools; needs: usage)"])
+    result.stdout.fnmatch_lines(["*3 cases, 1 ran, 0 with findings, 2 not applicable (needs: tools, usage)"])
     result = run("clean", "cases = ['calls/plain']; has = set()")
     result.assert_outcomes(failed=1, passed=1, skipped=12)
     result.stdout.fnmatch_lines(["*nothing ran: none of 1 cases applies*"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import typer
 from antiphon.errors import BadInput
 
 from . import check_options as of
+from .quiet import unlogged
 
 if TYPE_CHECKING:
     from antiphon_conformance.commands.outputs import Outputs
@@ -80,7 +80,7 @@ def check(
         {"MODULE:NAME": target, "--exec": command, "--recordings": recordings, "--url": url, "--replay": replay}
     )
     _refuse_idle(ctx, subjects)
-    logging.getLogger("antiphon").addHandler(logging.NullHandler())  # what is odd in the chunks is odd on purpose
+    unlogged("antiphon")  # what is odd in the chunks is odd on purpose
     from antiphon_conformance.commands.check_live import live_report
     from antiphon_conformance.commands.check_offline import Choice, offline_report
     from antiphon_conformance.commands.outputs import Outputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,6 +56,8 @@ def lint(
     given = read(chunks) if chunks is not None else None
     if given is not None and "error" not in mapping(next(iter(given.values), None)) and (other := no_stream(given)):
         raise BadInput(f"{chunks} holds {other}")
+    if given is not None and _are_events(given.values):
+        raise BadInput(f"{chunks} holds events, not chunks: --chunks is the stream that the events were made of")
     report = check(
         events,
         chunks=given.values if given is not None else None,
@@ -71,6 +73,15 @@ def lint(
         raise typer.Exit(NOTHING_RAN)
     failing = report.at(Level.MUST, Level.SHOULD) if strict else report.at(Level.MUST)
     raise typer.Exit(FINDINGS if failing else CLEAN)
+
+
+def _are_events(values: Sequence[Any]) -> bool:
+    """Whether a stream is one of events, and not one of chunks."""
+    from antiphon_conformance.read import mapping, text
+
+    held = [mapping(one) for one in values]
+    named = any(text(one.get("type")).startswith("response.") for one in held)
+    return named and not any("choices" in one for one in held)
 
 
 def _print_json(file: str, report: Report, findings: tuple[Finding, ...], everything: bool) -> None:

@@ -11,6 +11,8 @@ import typer
 
 from antiphon.errors import BadInput, ExtraMissing
 
+from .quiet import unlogged
+
 if TYPE_CHECKING:
     from antiphon_conformance.matrix import Column, Measured
     from antiphon_conformance.peers import Peer
@@ -81,6 +83,7 @@ def matrix(
         for peer in PEERS:
             typer.echo(f"{peer.name:<22} {peer.version or f'not installed: pip install {peer.package}'}")
         return
+    unlogged()  # what is odd in the cases is odd on purpose
     chosen = [find_peer(one) for one in peers or []]
     parts = [read_measured(_read(file), str(file)) for file in add_to or []]
     news: list[str] = []

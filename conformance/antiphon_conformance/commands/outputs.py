@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class Outputs:
-    """Where a report goes. Raises BadInput for a file that cannot be written, before anything runs."""
+    """Where a report goes. Raises, before anything runs, BadInput for a file that cannot be written, and ExtraMissing
+    where what writes it is not installed."""
 
     def __init__(
         self,
@@ -34,6 +35,10 @@ class Outputs:
         self._as_json, self._everything, self._quiet = as_json, everything, quiet
         self._files = {"jsonl": jsonl, "junit": junit, "markdown": markdown, "html": html}
         _refuse(path for path in self._files.values() if path is not None)
+        if html is not None:
+            from antiphon_conformance.reports.html import needed
+
+            needed()
         self.standard: TextIO = sys.stdout
         self._advance: Callable[[Run], None] | None = None
         self._stop: Callable[[], None] | None = None

@@ -15,6 +15,8 @@ import typer
 
 from antiphon.errors import BadInput
 
+from .quiet import unlogged
+
 if TYPE_CHECKING:
     from antiphon_conformance.commands.reading import Reading
     from antiphon_conformance.judged import Judge, Kind, Same
@@ -70,6 +72,7 @@ def shrink(
     from antiphon_conformance.commands.reading import read
     from antiphon_conformance.shrink import Budget
 
+    unlogged()  # what is odd in a stream would be told anew with each try
     limit = Budget.parse(budget)
     reading = read(file)
     target = _target(file, output)

@@ -20,7 +20,7 @@ from antiphon.stream.faults import redact
 from antiphon_conformance.exchange import Api, Exchange, Failure, Piece
 from antiphon_providers.backends.http import HttpBackend
 
-MOST = 8 * 2**20  # bytes of an answer that are kept; what goes on is not read
+MOST = 2 * 2**20  # bytes of an answer that are kept, some hundred times what a probe asks for; what goes on is not read
 RESPONSES = "/responses"
 SHORTEST_KEY = 6  # characters; what is shorter is a placeholder
 # Headers of an answer that are kept: none of them tells who asked.
@@ -50,6 +50,7 @@ class Capture:
     size: int = 0
     begun: float = field(default_factory=time.monotonic)
     too_long: bool = False
+    connected: bool = True
 
     def take(self, data: bytes) -> None:
         """Keep one piece. Raises httpx2.ReadError where the answer is longer than what is kept."""
@@ -72,7 +73,11 @@ class _Tap(httpx2.AsyncBaseTransport):
         self._network, self._capture = network, capture
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        answer = await self._network.handle_async_request(request)
+        try:
+            answer = await self._network.handle_async_request(request)
+        except httpx2.ConnectError:
+            self._capture.connected = False
+            raise
         named = {name.lower(): value for name, value in answer.headers.items()}
         self._capture.status = answer.status_code
         self._capture.headers = {name: redact(named[name]) for name in KEPT if name in named}
@@ -189,7 +194,7 @@ def _failure(error: ProviderError | None, capture: Capture) -> tuple[Failure, st
             kinds: dict[str, Failure] = {"connect": "connect", "total": "late"}
             return kinds.get(stage, "silent"), str(error)
         case ConnectionFailed():
-            return ("connect" if capture.status is None else "broken"), str(error)
+            return ("broken" if capture.connected else "connect"), str(error)
         case None:
             return "", ""
         case _:

@@ -44,9 +44,7 @@ class Fit:
 
 def fit(results: Results, base: Profile) -> Fit:
     """Return the profile that fits: `base`, with what was found put in its place."""
-    traces = tuple(
-        AnswerTrace(one) for taken in results.values() for one in taken.exchanges if one.answered and one.streamed
-    )
+    traces = tuple(one.trace for taken in results.values() for one in taken.exchanges if one.answered and one.streamed)
     found = [fact for look in _LOOKS for fact in look(results, traces) if getattr(base, fact.field) != fact.value]
     return Fit(replace(base, **{fact.field: fact.value for fact in found}), tuple(found), traces)
 
@@ -140,7 +138,7 @@ def _kept(results: Results, probe: str) -> bool | None:
         return None
     if taken.refused:
         return False
-    trace = AnswerTrace(taken.first)
+    trace = taken.first.trace
     if trace.finish():
         return trace.finish() == "length" or not _exceeds(trace)
     return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from antiphon import __version__
-from antiphon.errors import BadInput, ProviderError
+from antiphon.errors import BadInput, ConnectionFailed, ProviderError
 from antiphon.profile import DEFAULT, Profile, find_profile, load_profile
 from antiphon_conformance import SUITE_VERSION
 from antiphon_conformance.exchange import Api
@@ -30,6 +30,7 @@ from .taking import Asked, Taken, take
 SECOND = ".2"  # what the name of the second turn's exchange ends with
 FITTED = "fitted"
 INTERRUPTED = "the run was interrupted"
+IN_A_ROW = 3  # probes that are answered in a way which says that no other will be answered better
 
 
 def describe(options: LiveOptions) -> str:
@@ -60,8 +61,8 @@ def check_live(options: LiveOptions, progress: Progress | None = None) -> SuiteR
     """Return what the probes found, in both layers, and the profile that fits.
 
     Runs an event loop of its own, so it is called from outside of one. Ctrl-C ends the run, and what was found so far
-    is reported. Raises BadInput for options that are none, and ProviderError where no model is named and the server
-    lists none.
+    is reported. Raises BadInput for options that are none, and ProviderError where the server cannot be reached, or
+    where no model is named and it lists none.
     """
     logger, muted = logging.getLogger("antiphon"), logging.NullHandler()
     logger.addHandler(muted)  # what conversions warn of is in the chunks, and their findings tell it
@@ -78,6 +79,8 @@ def _checked(options: LiveOptions, progress: Progress) -> SuiteReport:
         raise BadInput("url is empty: give the base URL of a server, or a folder to replay")
     probes = chosen(options.probes)
     run = asyncio.run(_live(options, probes, progress))
+    if run.unreachable:
+        raise ConnectionFailed(f"{run.url} cannot be reached, so nothing was judged: {run.unreachable}")
     return _report(run, options)
 
 
@@ -93,6 +96,7 @@ class Collected:
     results: dict[str, Taken] = field(default_factory=dict[str, Taken])
     others: list[str] = field(default_factory=list[str])  # names of recordings that belong to no probe
     interrupted: bool = False
+    judged: dict[str, tuple[Asked, tuple[Run, ...]]] = field(default_factory=dict[str, "tuple[Asked, tuple[Run, ...]]"])
 
     @property
     def ordered(self) -> dict[str, Taken]:
@@ -106,6 +110,19 @@ class Collected:
     def asked(self) -> Asked:
         """Return how requests are built by what is known so far."""
         return Asked(self.api, self.model, self.fitted().profile)
+
+    def runs(self, taken: Taken, asked: Asked, strict: bool) -> tuple[Run, ...]:
+        """Return the runs of a probe; what was judged so before is not judged again."""
+        known = self.judged.get(taken.probe.id)
+        if known is None or known[0] != asked:
+            known = self.judged[taken.probe.id] = asked, tuple(judge(taken, asked, strict))
+        return known[1]
+
+    @property
+    def unreachable(self) -> str:
+        """Why there was no connection at all, "" where there was one."""
+        tried = [taken.first for taken in self.results.values() if taken.first is not None]
+        return tried[0].message if tried and all(one.failure == "connect" for one in tried) else ""
 
 
 # --- live ---------------------------------------------------------------------------------------------------------
@@ -190,7 +207,7 @@ class _Runner:
         if self.options.record is not None:
             for name, exchange in zip((probe.id, probe.id + SECOND), taken.exchanges, strict=False):
                 recording.write(self.options.record, name, exchange)
-        runs = tuple(judge(taken, asked, self.options.strict))
+        runs = self.collected.runs(taken, asked, self.options.strict)
         self.progress(step._replace(outcome=_worst(runs)))
 
     async def _taken(self, probe: Probe, asked: Asked) -> Taken:
@@ -219,8 +236,13 @@ class _Runner:
         dead = [taken for taken in tried if taken.first is not None and not taken.first.pieces and taken.first.failure]
         if tried and tried[0] in dead:
             return f"the server did not answer the first probe: {tried[0].first.message if tried[0].first else ''}"
-        if len(dead) >= 3 and tried[-3:] == dead[-3:]:
-            return "the server answered none of the last three probes"
+        last = tried[-IN_A_ROW:]
+        if len(last) == IN_A_ROW and all(taken in dead for taken in last):
+            return f"the server answered none of the last {IN_A_ROW} probes"
+        if len(last) == IN_A_ROW and all(
+            taken.first is not None and taken.first.failure == "too_long" for taken in last
+        ):
+            return f"the last {IN_A_ROW} answers had no end"
         return ""
 
 
@@ -292,7 +314,7 @@ def _of_others(folder: Path, options: LiveOptions) -> Collected:
 def _report(run: Collected, options: LiveOptions, folder: Path | None = None) -> SuiteReport:
     fitted = run.fitted()
     asked = Asked(run.api, run.model, fitted.profile)
-    runs = [one for taken in run.ordered.values() for one in judge(taken, asked, options.strict)]
+    runs = [one for taken in run.ordered.values() for one in run.runs(taken, asked, options.strict)]
     for name in run.others if folder is not None else ():
         exchange = recording.read(folder, name) if folder is not None else None
         if exchange is not None:

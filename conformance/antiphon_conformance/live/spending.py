@@ -6,7 +6,6 @@ import json
 import time
 from dataclasses import dataclass, field
 
-from antiphon_conformance.chunks import AnswerTrace
 from antiphon_conformance.exchange import Exchange
 from antiphon_conformance.read import mapping, number
 
@@ -51,7 +50,7 @@ class Spending:
 def tokens_of(exchange: Exchange) -> int:
     """Return the tokens of an exchange and its companions: as the server counts, else a quarter of the characters."""
     others = sum(tokens_of(one) for one in (exchange.twin, exchange.beside, exchange.after) if one is not None)
-    counted = [number(mapping(chunk["usage"]).get("total_tokens")) or 0 for _, chunk in AnswerTrace(exchange).usages]
+    counted = [number(mapping(chunk["usage"]).get("total_tokens")) or 0 for _, chunk in exchange.trace.usages]
     return others + (max(counted, default=0) or _estimate(exchange))
 
 

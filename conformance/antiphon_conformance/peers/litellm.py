@@ -5,6 +5,7 @@ Source: litellm 1.110, `LiteLLMCompletionTransformationHandler`, which wraps its
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ PACKAGE = "litellm"
 def convert(chunks: Iterator[ChatCompletionChunk]) -> Iterator[Any]:
     """Yield the events that its bridge makes of `chunks`."""
     imported("litellm", PACKAGE).suppress_debug_info = True  # else it prints a list of providers for each failure
+    logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)  # it writes to standard error by itself
     bridge = imported("litellm.responses.litellm_completion_transformation.streaming_iterator", PACKAGE)
     wrapper = imported("litellm", PACKAGE).CustomStreamWrapper(
         completion_stream=chunks, model="case-model", custom_llm_provider="openai", logging_obj=_logging()

@@ -143,12 +143,19 @@ def _asset(name: str) -> str:
     return files("antiphon_conformance.reports").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _environment() -> Environment:
+def needed() -> None:
+    """Raise ExtraMissing where what writes the page is not installed."""
     try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
+        import jinja2 as _  # noqa: F401 -- whether it is there is all that is asked
     except ImportError:
         told = "the HTML report needs jinja2: pip install 'antiphon[conformance]', or write another report"
         raise ExtraMissing(told, extra="conformance") from None
+
+
+def _environment() -> Environment:
+    needed()
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
     made = Environment(
         loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from antiphon_conformance.report import Finding, Level
@@ -102,11 +102,17 @@ def sentence(report: SuiteReport) -> str:
     areas = f"{_number(len(counts.clean), 'area')} clean"
     if counts.broken:
         areas += f" · {len(counts.broken)} broken ({_number(rules, 'rule')})"
-    needs = sorted({need for one in counts.reasons if one.startswith("needs: ") for need in one[7:].split(", ")})
-    others = [one for one in counts.reasons if not one.startswith("needs: ")]
-    why = "; ".join([*([f"needs: {', '.join(needs)}"] if needs else []), *others])
-    left_out = f", {counts.not_applicable} not applicable ({why})" if counts.not_applicable else ", 0 not applicable"
+    why = f" ({together(counts.reasons)})" if counts.not_applicable else ""
+    left_out = f", {counts.not_applicable} not applicable{why}"
     return f"{areas} · {_number(counts.cases, 'case')}, {counts.ran} ran in {_number(counts.runs, 'run')}{left_out}"
+
+
+def together(reasons: Iterable[str]) -> str:
+    """Return why cases did not apply: all that they need behind one word, and what else there is."""
+    reasons = list(reasons)
+    needs = sorted({need for one in reasons if one.startswith("needs: ") for need in one[7:].split(", ")})
+    others = [one for one in reasons if not one.startswith("needs: ")]
+    return "; ".join([*([f"needs: {', '.join(needs)}"] if needs else []), *others])
 
 
 def _number(count: int, word: str) -> str:

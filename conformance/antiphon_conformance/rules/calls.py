@@ -9,7 +9,7 @@ from antiphon_conformance.events import FAMILIES
 from antiphon_conformance.evidence import CALL, CUSTOM, CUT_CALL, NO_ARGUMENTS, PARALLEL, REASONING_CALL, sdk, types
 from antiphon_conformance.read import mapping, quoted, text
 from antiphon_conformance.rule import Client, Found, Level, as_found, folded, rule
-from antiphon_conformance.trace import JsonKind, Trace
+from antiphon_conformance.trace import Items, JsonKind, Trace
 from antiphon_conformance.walk import Item, Part
 
 _DECODER = json.JSONDecoder()
@@ -21,15 +21,16 @@ _DECODER = json.JSONDecoder()
     Level.MUST,
     since="1.0",
     sources=(CALL, PARALLEL, CUSTOM),
+    alone=True,
 )
-def arguments_done_is_the_deltas(trace: Trace) -> Iterator[Found]:
+def arguments_done_is_the_deltas(block: Items) -> Iterator[Found]:
     """A call has one `function_call_arguments.done` (or `custom_tool_call_input.done`) before it is done, with the
     deltas joined; and the done item has the same."""
     told: set[int] = set()
-    for breaches in trace.illegal("CAL001"):
-        told.update(breach.about for breach in breaches)
+    for breaches in block.illegal("CAL001"):
+        told.add(breaches[0].about)
         yield from as_found(breaches)
-    for item, part in trace.calls:
+    for item, part in block.calls:
         if part is not None and part.whole and part.done_text is not None and item.first_at not in told:
             yield from _unlike(item, part)
 
@@ -50,13 +51,16 @@ def _unlike(item: Item, part: Part) -> Iterator[Found]:
     Level.MUST,
     since="1.0",
     sources=(CALL, PARALLEL, CUSTOM),
+    alone=True,
 )
-def name_and_call_id_known_at_added(trace: Trace) -> Iterator[Found]:
+def name_and_call_id_known_at_added(block: Items) -> Iterator[Found]:
     """An added call has a `name` and a `call_id`, neither of them empty."""
-    for item, _ in trace.calls:
-        missing = [key for key in ("name", "call_id") if item.added is not None and not text(item.added.get(key))]
-        if missing:
-            yield Found(item.added_at, f"{item.label()} is added without {' and '.join(missing)}")
+    for item, _ in block.calls:
+        added = item.added
+        if added is None or (text(added.get("name")) and text(added.get("call_id"))):
+            continue
+        missing = " and ".join(key for key in ("name", "call_id") if not text(added.get(key)))
+        yield Found(item.added_at, f"{item.label()} is added without {missing}")
 
 
 @rule(
@@ -65,14 +69,17 @@ def name_and_call_id_known_at_added(trace: Trace) -> Iterator[Found]:
     Level.MUST,
     since="1.0",
     sources=(PARALLEL, sdk("adds each delta to the call at its output_index, so that mixed calls cannot be parsed")),
+    alone=True,
 )
-def calls_stay_apart(trace: Trace) -> Iterator[Found]:
+def calls_stay_apart(block: Items) -> Iterator[Found]:
     """A fragment of arguments names one call by index and id, and no call holds the arguments of two."""
-    for item, part in trace.calls:
+    trace = block.trace
+    for item, part in block.calls:
         if item.misfits:
             yield from folded(Found(at, message) for at, code, message in item.misfits if code == "CAL003")
         arguments = text(item.said.get("arguments")) or (part.joined if part is not None else "")
-        if item.type == "function_call" and _json(trace, arguments) == "several" and not _sent_so(trace, arguments):
+        several = item.type == "function_call" and _json(trace, arguments) == "several"
+        if several and not _sent_so(trace, arguments):
             yield Found(
                 item.done_at or item.first_at, f"{item.label()} holds more than one JSON text: {quoted(arguments)}"
             )
@@ -91,13 +98,14 @@ def _sent_so(trace: Trace, arguments: str) -> bool:
     Level.SHOULD,
     since="1.0",
     sources=(CALL, PARALLEL, types("ResponseFunctionToolCall.arguments")),
+    alone=True,
 )
-def arguments_parse(trace: Trace) -> Iterator[Found]:
+def arguments_parse(block: Items) -> Iterator[Found]:
     """The arguments of a completed function call are JSON."""
-    for item, _ in trace.calls:
+    for item, _ in block.calls:
         done = mapping(item.done)
         arguments = text(done.get("arguments"))
-        if done.get("status") == "completed" and arguments and _json(trace, arguments) == "none":
+        if done.get("status") == "completed" and arguments and _json(block.trace, arguments) == "none":
             yield Found(item.done_at, f"the arguments of {item.label()} are no JSON: {quoted(arguments)}")
 
 
@@ -107,10 +115,11 @@ def arguments_parse(trace: Trace) -> Iterator[Found]:
     Level.MUST,
     since="1.0",
     sources=(NO_ARGUMENTS, Client("openai-agents", "tool.invoke parses the arguments as a JSON object")),
+    alone=True,
 )
-def no_arguments_is_an_empty_object(trace: Trace) -> Iterator[Found]:
+def no_arguments_is_an_empty_object(block: Items) -> Iterator[Found]:
     """A completed function call without arguments has the arguments `{}`."""
-    for item, _ in trace.calls:
+    for item, _ in block.calls:
         done = mapping(item.done)
         if done.get("status") == "completed" and done.get("arguments") == "":
             yield Found(item.done_at, f"{item.label()} is completed with empty arguments")
@@ -122,10 +131,11 @@ def no_arguments_is_an_empty_object(trace: Trace) -> Iterator[Found]:
     Level.MUST,
     since="1.0",
     sources=(CALL, CUSTOM, CUT_CALL, REASONING_CALL),
+    alone=True,
 )
-def arguments_in_items_of_their_kind(trace: Trace) -> Iterator[Found]:
+def arguments_in_items_of_their_kind(block: Items) -> Iterator[Found]:
     """`function_call_arguments.*` is about a `function_call`, `custom_tool_call_input.*` about a `custom_tool_call`."""
-    for item, part in trace.parts:
+    for item, part in block.parts:
         family = FAMILIES.get(part.family)
         if family is not None and family.table == "bare" and item.type and item.type not in family.items:
             yield Found(part.first_at, f"{part.family} is about {item.label()}")

@@ -249,7 +249,7 @@ def two_streams_at_once(trace: AnswerTrace) -> Iterator[Found]:
     """Two streams at once both come to their end, each under an id of its own."""
     if trace.exchange.beside is None:
         return
-    beside = AnswerTrace(trace.exchange.beside)
+    beside = trace.exchange.beside.trace
     ids = [{text(chunk.get("id")) for _, chunk in one.chunks} - {""} for one in (trace, beside)]
     if trace.chunks and not (beside.chunks and beside.whole):
         said = trace.exchange.beside.message or f"status {trace.exchange.beside.status}"

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from antiphon_conformance.events import FAMILIES
 from antiphon_conformance.evidence import HOSTED_CODE, LOGPROBS, MIXTURE, REFUSAL, SUMMARIES, TEXT, types
 from antiphon_conformance.read import Json, listed, quoted
-from antiphon_conformance.rule import Found, Level, folded, folded_by_item, rule
-from antiphon_conformance.trace import Trace
+from antiphon_conformance.rule import Found, Level, folded, rule
+from antiphon_conformance.trace import Items, Trace
 from antiphon_conformance.walk import Item, Part
 
 from .parts import LISTS, came, in_item, text_of
 
 
-@rule("DLT001", "deltas-add-up", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, SUMMARIES, HOSTED_CODE))
-def deltas_add_up(trace: Trace) -> Iterator[Found]:
+@rule("DLT001", "deltas-add-up", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, SUMMARIES, HOSTED_CODE), alone=True)
+def deltas_add_up(block: Items) -> Iterator[Found]:
     """The deltas of a text, joined, are the text of its `.done`: also where the text came whole, there is a delta."""
-    for item, part in trace.parts:
+    for item, part in block.parts:
         if part.family and FAMILIES[part.family].table != "bare" and not adds_up(part):
             length, whole = len(part.joined), len(part.done_text or "")
             at = part.text_done_at
@@ -33,20 +33,18 @@ def adds_up(part: Part) -> bool:
 @rule("DLT002", "no-empty-delta", Level.MUST, since="1.0", sources=(TEXT, MIXTURE, REFUSAL))
 def no_empty_delta(trace: Trace) -> Iterator[Found]:
     """No delta is the empty string."""
-    deltas = [event.get("delta") for event in trace.events]
-    empty = [at for at, delta in enumerate(deltas) if delta == "" and trace.types[at]] if "" in deltas else []
-    yield from folded(Found(at, f"`{trace.types[at]}` has an empty delta") for at in empty)
+    yield from folded(Found(at, f"`{trace.types[at]}` has an empty delta") for at in trace.empty if trace.types[at])
 
 
-@rule("DLT003", "one-text-everywhere", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, SUMMARIES))
-def one_text_everywhere(trace: Trace) -> Iterator[Found]:
+@rule("DLT003", "one-text-everywhere", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, SUMMARIES), alone=True)
+def one_text_everywhere(block: Items) -> Iterator[Found]:
     """The part in `part.done`, and in the done item, has the text of its `.done` event; and the done item has no part
     that did not come as events."""
-    unlike = [(item, found) for item, part in trace.numbered_parts if (found := _unlike(item, part))]
-    yield from folded_by_item(unlike)
-    told = {id(item) for item, _ in unlike}
-    for item in trace.items:
-        if item.done is not None and id(item) not in told:
+    for item in block.items:
+        unlike = [found for part in item.parts.values() if part.has_parts and (found := _unlike(item, part))]
+        if unlike:
+            yield from folded(unlike)
+        elif item.done is not None:
             yield from _uncalled(item, item.done)
 
 
@@ -103,10 +101,11 @@ def _uncalled(item: Item, done: Json) -> Iterator[Found]:
     Level.MUST,
     since="1.0",
     sources=(LOGPROBS, types("ResponseTextDoneEvent.logprobs")),
+    alone=True,
 )
-def logprobs_are_joined(trace: Trace) -> Iterator[Found]:
+def logprobs_are_joined(block: Items) -> Iterator[Found]:
     """The logprobs of the deltas, joined, are those of `output_text.done`, and of the part in the done item."""
-    for item, part in trace.numbered_parts:
+    for item, part in block.numbered_parts:
         if part.family == "output_text" and part.whole and part.text_done is not None:
             yield from _other_logprobs(item, part, part.text_done)
 

@@ -21,7 +21,7 @@ from antiphon_conformance.evidence import (
 )
 from antiphon_conformance.read import Json, mapping, quoted, text
 from antiphon_conformance.rule import Found, Level, as_found, folded, rule
-from antiphon_conformance.trace import Trace
+from antiphon_conformance.trace import Items, Trace
 from antiphon_conformance.walk import Item
 
 # What an item may have when it is done, and not when it is added.
@@ -108,10 +108,11 @@ def nothing_outside_an_items_life(trace: Trace) -> Iterator[Found]:
     since="1.0",
     sources=(TEXT, CALL, sdk('raises "Completed output item identity changed."')),
     broken_by=(COPILOT,),
+    alone=True,
 )
-def same_item_in_added_and_done(trace: Trace) -> Iterator[Found]:
+def same_item_in_added_and_done(block: Items) -> Iterator[Found]:
     """`type`, `id`, `call_id`, `name` and `output_index` are the same in an item's `added` and its `done`."""
-    for item in trace.items:
+    for item in block.items:
         if item.misfits and not any(code == "ITM004" for _, code, _ in item.misfits):
             yield from folded(Found(at, message) for at, code, message in item.misfits if code == "ITM005")
         if item.added is not None and item.done is not None:
@@ -132,13 +133,14 @@ def _turned(item: Item, added: Json, done: Json) -> Iterator[Found]:
     Level.MUST,
     since="1.0",
     sources=(TEXT, PARALLEL, sdk('raises "Cannot complete response with unfinished output items."')),
+    alone=True,
 )
-def every_item_is_done(trace: Trace) -> Iterator[Found]:
+def every_item_is_done(block: Items) -> Iterator[Found]:
     """Every item that was added is done before the terminal event (the recordings excuse `mcp_list_tools`)."""
-    end = trace.terminal
+    end = block.trace.terminal
     if end is None:
         return
-    for item in trace.items:
+    for item in block.items:
         late = item.done_at is None or item.done_at > end.at
         if late and item.announced and item.type != "mcp_list_tools" and item.first_at < end.at:
             yield Found(end.at, f"{item.label()} is not done when the response ends")
@@ -190,20 +192,20 @@ def _interrupts(kind: str) -> bool:
     return (kind not in PLACES and kind not in SILENT and kind != "") or kind.endswith("annotation.added")
 
 
-@rule("ITM009", "added-empty", Level.MUST, since="1.0", sources=(TEXT, CALL, REASONING))
-def added_empty(trace: Trace) -> Iterator[Found]:
+@rule("ITM009", "added-empty", Level.MUST, since="1.0", sources=(TEXT, CALL, REASONING), alone=True)
+def added_empty(block: Items) -> Iterator[Found]:
     """An added message, reasoning item or call is empty: `content: []`, `summary: []`, `arguments: ""`, `input: ""`."""
-    for item in trace.items:
+    for item in block.items:
         added = item.added
         if added and any(map(added.get, FILLED)) and added.get("type") in OWN_ITEMS:
             full = ", ".join(key for key in FILLED if added.get(key))
             yield Found(item.added_at, f"{item.label()} is added with {full}")
 
 
-@rule("ITM010", "status-of-items", Level.MUST, since="1.0", sources=(TEXT, CALL, MIXTURE))
-def status_of_items(trace: Trace) -> Iterator[Found]:
+@rule("ITM010", "status-of-items", Level.MUST, since="1.0", sources=(TEXT, CALL, MIXTURE), alone=True)
+def status_of_items(block: Items) -> Iterator[Found]:
     """A message or call has status `in_progress` when added, and `completed` or `incomplete` when done."""
-    for item in trace.items:
+    for item in block.items:
         if item.type not in OWN_ITEMS or item.type == "reasoning":
             continue
         if item.added is not None and item.added.get("status") != "in_progress":

@@ -29,7 +29,7 @@ def numbered_from_0_by_1(trace: Trace) -> Iterator[Found]:
 
 def _counted(trace: Trace, first: int) -> bool:
     """Whether the numbers are just those that are due, and each is a whole number."""
-    numbers = [event.get("sequence_number") for event in trace.events]
+    numbers = trace.numbers
     return numbers == list(range(first, first + len(numbers))) and set(map(type, numbers)) <= {int}
 
 

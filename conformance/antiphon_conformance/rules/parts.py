@@ -19,7 +19,7 @@ from antiphon_conformance.evidence import (
 )
 from antiphon_conformance.read import Json, listed, mapping, quoted, text
 from antiphon_conformance.rule import Found, Level, as_found, folded, folded_by_item, rule
-from antiphon_conformance.trace import Trace
+from antiphon_conformance.trace import Items, Trace
 from antiphon_conformance.walk import Item, Part
 
 # what numbers a part -> the list of its item that holds it
@@ -51,10 +51,11 @@ def part_added_text_done_part_done(trace: Trace) -> Iterator[Found]:
     since="1.0",
     sources=(TEXT, SUMMARIES, sdk("raises IndexError where a content_index leaves a gap")),
     broken_by=(MANTLE,),
+    alone=True,
 )
-def parts_count_from_0(trace: Trace) -> Iterator[Found]:
+def parts_count_from_0(block: Items) -> Iterator[Found]:
     """`content_index` and `summary_index` count from 0 in each item, without a gap."""
-    for item in _several(trace):
+    for item in _several(block):
         for space in LISTS:
             known = [part for part in item.in_space(space) if part.whole and (part.added is not None or part.done)]
             yield from folded(
@@ -64,15 +65,15 @@ def parts_count_from_0(trace: Trace) -> Iterator[Found]:
             )
 
 
-def _several(trace: Trace) -> Sequence[Item]:
+def _several(block: Items) -> Sequence[Item]:
     """Return the items that have more than one part, or a part with another number than 0."""
-    return list({id(item): item for item, part in trace.numbered_parts if part.key[1] or len(item.parts) > 1}.values())
+    return list({id(item): item for item, part in block.numbered_parts if part.key[1] or len(item.parts) > 1}.values())
 
 
-@rule("PRT003", "one-part-open", Level.MUST, since="1.0", sources=(SUMMARIES, REASONING, TEXT))
-def one_part_open(trace: Trace) -> Iterator[Found]:
+@rule("PRT003", "one-part-open", Level.MUST, since="1.0", sources=(SUMMARIES, REASONING, TEXT), alone=True)
+def one_part_open(block: Items) -> Iterator[Found]:
     """At most one part of an item is open."""
-    for item in _several(trace):
+    for item in _several(block):
         known = [part for part in item.parts.values() if part.has_parts and part.added is not None]
         yield from folded(
             Found(later.first_at, f"{later.key[0]} {later.key[1]} of {item.label()} begins before the last is done")
@@ -81,20 +82,20 @@ def one_part_open(trace: Trace) -> Iterator[Found]:
         )
 
 
-@rule("PRT004", "part-added-empty", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, REASONING))
-def part_added_empty(trace: Trace) -> Iterator[Found]:
+@rule("PRT004", "part-added-empty", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, REASONING), alone=True)
+def part_added_empty(block: Items) -> Iterator[Found]:
     """A part is added without text, refusal, annotations or logprobs."""
-    for item, part in trace.numbered_parts:
+    for item, part in block.numbered_parts:
         if part.added and any(map(part.added.get, FILLED)):
             full = [key for key in FILLED if part.added.get(key)]
             yield Found(part.first_at, f"{part.key[0]} {part.key[1]} of {item.label()} is added with {', '.join(full)}")
 
 
-@rule("PRT005", "annotations-are-streamed", Level.MUST, since="1.0", sources=(ANNOTATIONS,))
-def annotations_are_streamed(trace: Trace) -> Iterator[Found]:
+@rule("PRT005", "annotations-are-streamed", Level.MUST, since="1.0", sources=(ANNOTATIONS,), alone=True)
+def annotations_are_streamed(block: Items) -> Iterator[Found]:
     """`annotation_index` counts from 0 in its part, and the annotations of the part, when it and its item are done,
     are those that came as events."""
-    own = (told for told in trace.numbered_parts if told[1].family == "output_text" and told[1].whole)
+    own = (told for told in block.numbered_parts if told[1].family == "output_text" and told[1].whole)
     yield from folded_by_item((item, found) for item, part in own if (found := _wrong_annotations(item, part)))
 
 
@@ -112,11 +113,18 @@ def _wrong_annotations(item: Item, part: Part) -> Found | None:
     return None
 
 
-@rule("PRT006", "part-of-one-type", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, types("ResponseOutputMessage")))
-def part_of_one_type(trace: Trace) -> Iterator[Found]:
+@rule(
+    "PRT006",
+    "part-of-one-type",
+    Level.MUST,
+    since="1.0",
+    sources=(TEXT, REFUSAL, types("ResponseOutputMessage")),
+    alone=True,
+)
+def part_of_one_type(block: Items) -> Iterator[Found]:
     """A part's events are those of its type, which is the same in added and done: `output_text.*` for output_text,
     `refusal.*` for refusal, and both are in messages."""
-    for item, part in trace.numbered_parts:
+    for item, part in block.numbered_parts:
         if part.family not in REASONING_FAMILIES and item.type != "reasoning":
             yield from misplaced(item, part)
 

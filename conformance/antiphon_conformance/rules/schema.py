@@ -11,7 +11,7 @@ from antiphon_conformance.read import Json, listed, mapping, mappings, quoted, t
 from antiphon_conformance.rule import Found, Level, Need, Recording, Schema, folded, rule
 from antiphon_conformance.trace import Trace
 
-from .lightened import LONG, lightened, open_lightened
+from .lightened import lightened, open_lightened
 from .published import event_fits, event_types, item_types, open_response_fits
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def events_validate(trace: Trace) -> Iterator[Found]:
     told: set[str] = set()  # an item's fault comes again in the terminal output
     numbered = trace.numbered
     judged = [*trace.plain] if numbered else [{"sequence_number": 0, **event} for event in trace.events]
-    deep = _has_long(trace)
+    deep = trace.has_long
     for at in trace.holding if deep else [snapshot.at for snapshot in trace.snapshots]:
         judged[at] = lightened(judged[at] or {}, deep=deep)
     for at in [at for at, fit in enumerate(map(event_fits(), judged)) if not fit]:
@@ -95,7 +95,7 @@ def snapshots_are_whole(trace: Trace) -> Iterator[Found]:
 def _not_open(trace: Trace) -> Iterator[Found]:
     from openresponses_types import ResponseResource
 
-    deep = _has_long(trace)
+    deep = trace.has_long
     for snapshot in trace.snapshots:
         judged = open_lightened(_judged(snapshot.response), deep=deep)
         if open_response_fits()(judged):
@@ -105,12 +105,6 @@ def _not_open(trace: Trace) -> Iterator[Found]:
         wrong = [_worded(one) for one in errors if _path(_worded(one)) not in told and _counts(one)]
         if wrong:
             yield Found(snapshot.at, f"the response in `{snapshot.type}`: {'; '.join(wrong[:4])}")
-
-
-def _has_long(trace: Trace) -> bool:
-    """Whether a text of the stream has many logprobs or annotations, or an item many parts."""
-    long = any(len(part.logprobs) >= LONG or len(part.annotations) >= LONG for _, part in trace.parts)
-    return long or any(len(item.parts) >= LONG for item in trace.items)
 
 
 def _counts(error: Mapping[str, Any]) -> bool:

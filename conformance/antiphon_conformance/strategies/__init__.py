@@ -20,6 +20,15 @@ code of the rule that finds it. Both are made without any adapter. Needs the ext
 
 from __future__ import annotations
 
+from antiphon.errors import ExtraMissing
+
+try:
+    import hypothesis as _  # noqa: F401 -- all that is below needs it
+except ImportError as problem:
+    raise ExtraMissing(
+        "antiphon_conformance.strategies needs hypothesis: pip install 'antiphon[conformance]'", extra="conformance"
+    ) from problem
+
 from .broken import BREAKS, BrokenChunks, broken_chunk_streams
 from .conversations import Conversation, Said, conversations
 from .events import answer, event_streams
