@@ -367,15 +367,30 @@ def custom_call() -> dict[str, Any]:
     return {"type": "custom_tool_call", "id": "ct_1", "call_id": "c1", "name": "sql", "input": "select 1"}
 
 
-def other_tools(done: list[str], **options: Any) -> list[Any]:
+class MyShell(ShellTool):
+    """A tool of a user's own class is one of its base's kind."""
+
+
+class MyPatch(ApplyPatchTool):
+    """As above."""
+
+
+class MyText(CustomTool):
+    """As above."""
+
+
+GIVEN: tuple[Any, ...] = (ShellTool, ApplyPatchTool, CustomTool)
+OWN: tuple[Any, ...] = (MyShell, MyPatch, MyText)
+
+
+def other_tools(done: list[str], classes: tuple[Any, ...] = GIVEN, **options: Any) -> list[Any]:
     editor = Editor()
     editor.done = done
+    shell, patch, text = classes
     return [
-        ShellTool(
-            executor=lambda request: done.append(request.data.action.commands[0]) or "out", name="bash", **options
-        ),
-        ApplyPatchTool(editor, **options),
-        CustomTool("sql", "", on_invoke_tool=lambda ctx, text: done.append(text) or "rows", **options),
+        shell(executor=lambda request: done.append(request.data.action.commands[0]) or "out", name="bash", **options),
+        patch(editor, **options),
+        text("sql", "", on_invoke_tool=lambda ctx, asked: done.append(asked) or "rows", **options),
     ]
 
 
@@ -387,11 +402,14 @@ OTHERS = [
 
 
 @HOWS
+@pytest.mark.parametrize("classes", [GIVEN, OWN], ids=["given", "own"])
 @pytest.mark.parametrize("verdict", ["approve", "reject"])
 @pytest.mark.parametrize(("raw", "name", "effect", "kind"), OTHERS, ids=[one[1] for one in OTHERS])
-async def test_other_kinds(how: str, verdict: str, raw: Any, name: str, effect: str, kind: str) -> None:
+async def test_other_kinds(
+    how: str, classes: tuple[Any, ...], verdict: str, raw: Any, name: str, effect: str, kind: str
+) -> None:
     done: list[str] = []
-    a = agent("A", [raw()], [assistant_message("done")], tools=other_tools(done, needs_approval=True))
+    a = agent("A", [raw()], [assistant_message("done")], tools=other_tools(done, classes, needs_approval=True))
     first = await Runner.run(a, "go")
     assert [item.name for item in first.interruptions] == [name]
     state = first.to_state()

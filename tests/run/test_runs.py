@@ -25,6 +25,7 @@ from antiphon.lifecycle import AgentHooks, RunHooks
 from antiphon.models import ModelSettings, Usage
 from antiphon.run import ModelInputData, RunConfig, Runner
 from antiphon.run_error_handlers import RunErrorHandlerResult
+from antiphon.run_state import RunState
 from antiphon.testing import ModelStep, ScriptedModel, assistant_message, reasoning_item
 from antiphon.tool import function_tool
 
@@ -49,11 +50,25 @@ WAYS = pytest.mark.parametrize("run", [plain, streamed])
 # --- options ---------------------------------------------------------------------------------------------------------
 
 NO_OPTIONS: list[tuple[Any, str]] = [
-    (lambda a: Runner.run_streamed(a, "x", max_turn=1), "a run has no option max_turn; there are: auto_previous"),
+    (lambda a: asyncio.run(Runner.run(a, "x", max_turn=1)), "a run has no option max_turn; there are: auto_previous"),
+    (lambda a: Runner.run_streamed(a, "x", max_turn=1), "max_turn"),
+    (
+        lambda a: asyncio.run(Runner.run(a, "x")).to_state().to_json(strict=1),
+        "has no option strict; there are: context_serial",
+    ),
+    (
+        lambda a: asyncio.run(Runner.run(a, "x")).to_state().to_string(strict=1),
+        "has no option strict; there are: context_ser",
+    ),
+    (lambda a: RunConfig(modl="x"), "modl"),
+    (lambda a: RunConfig(model=3), "RunConfig model must be a string, Model, or None, got int"),
+    (lambda a: RunConfig(model_settings=3), "RunConfig model_settings must be a ModelSettings instance or a dict, got"),
     (lambda a: a.as_tool("ask", "", max_turn=1), "max_turn"),
     (lambda a: function_tool(told, title="T"), "function_tool has no option title; there are: allowed_callers"),
     (lambda a: function_tool(name="T"), "function_tool has no option name"),
     (lambda a: input_guardrail(told, parallel=True), "parallel"),
+    (lambda a: input_guardrail(told, "name"), "positional"),
+    (lambda a: output_guardrail(run_in_parallel=True)(told), "run_in_parallel"),
 ]
 
 
@@ -63,6 +78,43 @@ def test_options_that_are_none(use: Any, message: str) -> None:
         use(agent("A", [assistant_message("hi")]))
 
 
+# what a run would go on with, and its state could not be read with: refused before the first model call
+NOT_TO_BE_KEPT: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    ("x", {"max_turns": 5.0}, TypeError, "max_turns is 5.0: it is a whole number, or None for no limit"),
+    ("x", {"max_turns": True}, TypeError, "max_turns is True"),
+    ("x", {"max_turns": "3"}, TypeError, "max_turns is '3'"),
+    ("x", {"conversation_id": 3}, TypeError, "conversation_id is 3: it is text or None"),
+    ("x", {"previous_response_id": 3}, TypeError, "previous_response_id is 3"),
+    ("x", {"run_config": {"reasoning_item_id_policy": "drop"}}, UserError, "reasoning_item_id_policy is 'drop'"),
+    (["x"], {}, UserError, "a list with str in it"),
+    ([{"role": "user", "content": "x"}, None], {}, UserError, "a list with NoneType in it"),
+]
+
+
+@WAYS
+@pytest.mark.parametrize(("given", "options", "error", "message"), NOT_TO_BE_KEPT)
+async def test_what_a_state_cannot_keep(
+    run: Any, given: Any, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    a = agent("A", [assistant_message("hi")])
+    with pytest.raises(error, match=message):
+        await run(a, given, **options)
+    assert a.model.calls == ()
+
+
+@pytest.mark.parametrize("auto", [None, False, 0, 1, True])
+async def test_a_switch_that_is_no_bool_is_kept_as_one(auto: Any) -> None:
+    @function_tool(needs_approval=True)
+    def look() -> str:
+        return "seen"
+
+    a = agent("A", [call("look")], [assistant_message("hi")], tools=[look])
+    first = await Runner.run(a, "x", auto_previous_response_id=auto)
+    state = await RunState.from_string(a, first.to_state().to_string())
+    state.approve(state.get_interruptions()[0])
+    assert (await Runner.run(a, state)).final_output == "hi"
+
+
 async def test_options_of_a_streamed_run_by_position() -> None:
     result = Runner.run_streamed(agent("A", [assistant_message("hi")]), "x", {"user": 1}, 3, RunHooks())
     async for _ in result.stream_events():
@@ -70,7 +122,7 @@ async def test_options_of_a_streamed_run_by_position() -> None:
     assert (result.context_wrapper.context, result.max_turns, result.final_output) == ({"user": 1}, 3, "hi")
     with pytest.raises(TypeError, match="multiple values"):
         Runner.run_streamed(agent("A"), "x", None, context=1)
-    with pytest.raises(TypeError, match="9 options by position: there are 8"):
+    with pytest.raises(TypeError, match="positional"):
         Runner.run_streamed(agent("A"), "x", *[None] * 9)
 
 

@@ -15,7 +15,7 @@ from .awaiting import MaybeAwaitable, is_on, settled
 from .context import RunContextWrapper, TContext
 from .hooks import AgentHooksBase
 from .output_schema import AgentOutputSchemaBase
-from .reading import is_dict
+from .reading import is_dict, takes
 from .tool import FunctionTool, FunctionToolResult, default_tool_error_function
 
 
@@ -88,6 +88,13 @@ FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "reset_tool_choice": ("a boolean", lambda value: isinstance(value, bool)),
 }
+
+
+def check_field(owner: str, name: str, value: Any) -> None:
+    """Raise TypeError where a field of an agent, or of what is used instead of an agent's, cannot be that."""
+    words, fits = FIELDS[name]
+    if not (words.endswith("or None") if value is None else fits(value)):
+        raise TypeError(f"{owner} {name} must be {words}, got {type(value).__name__}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,26 +174,23 @@ class Agent(AgentBase[TContext]):
     reset_tool_choice: bool = True
 
     def __post_init__(self) -> None:
-        for name, (words, fits) in FIELDS.items():
-            value = getattr(self, name)
-            if not (words.endswith("or None") if value is None else fits(value)):
-                raise TypeError(f"Agent {name} must be {words}, got {type(value).__name__}")
+        for name in FIELDS:
+            check_field("Agent", name, getattr(self, name))
         self.model_settings = ModelSettings.of(self.model_settings)
 
     def clone(self, **changes: Any) -> Agent[TContext]:
         """Return a copy with changes. It is shallow: lists that are not replaced are shared."""
         return replace(self, **changes)
 
-    def as_tool(
-        self, tool_name: str | None, tool_description: str | None, *positional: Any, **options: Any
-    ) -> FunctionTool:
+    @takes(AgentToolOptions)
+    def as_tool(self, options: AgentToolOptions) -> FunctionTool:
         """Return a function tool that runs this agent on what the model writes, and answers with its final output.
 
         The options are those of `AgentToolOptions`. Raises TypeError for any other.
         """
         from .agent_tool import agent_tool
 
-        return agent_tool(self, AgentToolOptions(tool_name, tool_description, *positional, **options))
+        return agent_tool(self, options)
 
     async def get_system_prompt(self, run_context: RunContextWrapper[TContext]) -> str | None:
         """Return the instructions. Raises TypeError for a callable that takes other than context and agent."""

@@ -12,7 +12,7 @@ from antiphon.models.interface import Model, ModelProvider
 from antiphon.models.multi_provider import MultiProvider
 from antiphon.models.settings import ModelSettings
 
-from .agent import Agent
+from .agent import Agent, check_field
 from .awaiting import MaybeAwaitable
 from .context import RunContextWrapper, TContext
 
@@ -119,7 +119,9 @@ class RunConfig:
     check_events: bool = False
 
     def __post_init__(self) -> None:
+        check_field("RunConfig", "model", self.model)
         if self.model_settings is not None:
+            check_field("RunConfig", "model_settings", self.model_settings)
             self.model_settings = ModelSettings.of(self.model_settings)
         if isinstance(self.tool_execution, Mapping):
             held: dict[str, Any] = dict(self.tool_execution)  # pyright: ignore[reportUnknownArgumentType]  # a caller's mapping
@@ -127,6 +129,8 @@ class RunConfig:
         _one_of("tool_not_found_behavior", self.tool_not_found_behavior, ToolNotFoundBehavior)
         _one_of("tool_name_collision_policy", self.tool_name_collision_policy, ToolNameCollisionPolicy)
         _one_of("on_incomplete", self.on_incomplete, OnIncomplete)
+        if self.reasoning_item_id_policy is not None:
+            _one_of("reasoning_item_id_policy", self.reasoning_item_id_policy, ReasoningItemIdPolicy)
         if self.sandbox is not None:
             raise UserError("RunConfig has no sandbox: run tools in one of your own, or leave the option out")
 

@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypedDict, TypeVar, cast, overload
+from typing import (
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from antiphon.exceptions import ToolInputGuardrailTripwireTriggered, ToolOutputGuardrailTripwireTriggered, UserError
 
@@ -19,6 +31,7 @@ from .reading import is_dict
 
 T = TypeVar("T")
 F = TypeVar("F")
+P = ParamSpec("P")
 TContext = TypeVar("TContext")
 TContext_co = TypeVar("TContext_co", covariant=True)
 
@@ -52,17 +65,18 @@ class Guardrail:
         return await returned(function(*about), self.finds, f"the guardrail {self.get_name()!r}")
 
 
-class Decorator(Generic[F, T]):
-    """Makes a guardrail of a function; used bare, or called with the guardrail's options."""
+class Decorator(Generic[F, P, T]):
+    """Makes a guardrail of a function; used bare, or called with the guardrail's options, by their names."""
 
-    def __init__(self, make: Callable[..., T], said: str) -> None:
-        self._make, self.__doc__ = make, f"Return the {said}; used as a decorator, bare or called."
+    def __init__(self, make: Callable[Concatenate[F, P], T], said: str) -> None:
+        self._make: Callable[..., T] = make
+        self.__doc__ = f"Return the {said}; used as a decorator, bare or called."
 
     @overload
-    def __call__(self, func: F, **options: Any) -> T: ...
+    def __call__(self, func: F, *nothing: P.args, **options: P.kwargs) -> T: ...
     @overload
-    def __call__(self, **options: Any) -> Callable[[F], T]: ...
-    def __call__(self, func: F | None = None, **options: Any) -> Any:
+    def __call__(self, func: None = None, *nothing: P.args, **options: P.kwargs) -> Callable[[F], T]: ...
+    def __call__(self, func: F | None = None, **options: Any) -> Any:  # type: ignore[misc]  # options have names
         """Return the guardrail, by default with the function's name; without the function, what makes it of one."""
         if func is None:
             return partial(self, **options)
@@ -132,12 +146,8 @@ class OutputGuardrail(Guardrail, Generic[TContext]):
         return OutputGuardrailResult(self, agent_output, agent, found)
 
 
-input_guardrail: Decorator[Check, InputGuardrail[Any]] = Decorator(
-    InputGuardrail, "function, of context, agent and input, as a guardrail"
-)
-output_guardrail: Decorator[Check, OutputGuardrail[Any]] = Decorator(
-    OutputGuardrail, "function, of context, agent and output, as a guardrail"
-)
+input_guardrail = Decorator(InputGuardrail[Any], "function, of context, agent and input, as a guardrail")
+output_guardrail = Decorator(OutputGuardrail[Any], "function, of context, agent and output, as a guardrail")
 
 
 # --- of a tool -------------------------------------------------------------------------------------------------------
@@ -271,9 +281,5 @@ class ToolOutputGuardrail(_ToolGuardrail, Generic[TContext_co]):
     guardrail_function: ToolOutputCheck
 
 
-tool_input_guardrail: Decorator[ToolInputCheck, ToolInputGuardrail[Any]] = Decorator(
-    ToolInputGuardrail, "function as an input guardrail"
-)
-tool_output_guardrail: Decorator[ToolOutputCheck, ToolOutputGuardrail[Any]] = Decorator(
-    ToolOutputGuardrail, "function as an output guardrail"
-)
+tool_input_guardrail = Decorator(ToolInputGuardrail[Any], "function as an input guardrail")
+tool_output_guardrail = Decorator(ToolOutputGuardrail[Any], "function as an output guardrail")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any, TypeAlias, TypeGuard
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
+from inspect import signature
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeGuard, TypeVar
 
 from antiphon.stream.chunk import plain
 
 Json: TypeAlias = dict[str, Any]
+P = ParamSpec("P")
+Self = TypeVar("Self")
+Given = TypeVar("Given")
+T = TypeVar("T")
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
@@ -30,3 +36,19 @@ def refuse_unknown(what: str, given: Iterable[str], known: Collection[str]) -> N
     unknown = sorted(name for name in given if name not in known)
     if unknown:
         raise TypeError(f"{what} has no option {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
+
+
+def takes(options: Callable[P, Given]) -> Callable[[Callable[[Self, Given], T]], Callable[Concatenate[Self, P], T]]:
+    """Return a decorator: a method of options that are one object is called with what makes that object."""
+
+    def of(method: Callable[[Self, Given], T]) -> Callable[Concatenate[Self, P], T]:
+        @wraps(method)
+        def called(self: Self, /, *given: P.args, **named: P.kwargs) -> T:
+            return method(self, options(*given, **named))
+
+        own = signature(method)
+        shown = [*list(own.parameters.values())[:1], *signature(options).parameters.values()]
+        called.__dict__["__signature__"] = own.replace(parameters=shown)
+        return called
+
+    return of

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from typing_extensions import Unpack
 
 from antiphon.exceptions import UserError
+from antiphon.stream.chunk import is_object
 
 from .agent import Agent
 from .awaiting import running_loop
@@ -31,11 +32,13 @@ __all__ = ["DEFAULT_MAX_TURNS", "AgentRunner", "Runner", "get_default_agent_runn
 
 
 Input: TypeAlias = str | list[Any] | RunState[Any]
-# the options of a streamed run that may be given by position. Source: `Runner.run_streamed` of openai-agents 0.24.0.
-POSITIONAL = (
-    *("context", "max_turns", "hooks", "run_config", "previous_response_id", "auto_previous_response_id"),
-    *("conversation_id", "session"),
-)
+
+# options that a state keeps -> what they are, beside None: another one would be found out when the state is read again
+STORED: dict[str, tuple[type, str]] = {
+    "max_turns": (int, "a whole number, or None for no limit"),
+    "conversation_id": (str, "text or None"),
+    "previous_response_id": (str, "text or None"),
+}
 
 
 class RunOptions(TypedDict, total=False):
@@ -107,13 +110,20 @@ def start(agent: Agent[Any], input: Input, options: RunOptions) -> RunState[Any]
     refuse_unknown("a run", options, RunOptions.__optional_keys__)
     if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
         raise UserError(f"a run starts with {type(agent).__name__}: with an Agent it must")
+    for name, (kind, words) in STORED.items():
+        value = options.get(name)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise TypeError(f"{name} is {value!r}: it is {words}")
     context = options.get("context")
     named = (options.get("conversation_id"), options.get("previous_response_id"))
-    kept = Conversation(*named, options.get("auto_previous_response_id", False))
+    kept = Conversation(*named, bool(options.get("auto_previous_response_id")))
     if isinstance(input, RunState):
         return _resumed(input, context, kept)
     if not isinstance(input, str | list):  # pyright: ignore[reportUnnecessaryIsInstance]  # as above
         raise UserError(f"the input is {type(input).__name__}: it is text, a list of input items, or a RunState")
+    stray = () if isinstance(input, str) else [type(one).__name__ for one in input if not is_object(one)]
+    if stray:
+        raise UserError(f"the input is a list with {stray[0]} in it: input items are JSON objects")
     said = input if isinstance(input, str) else list(input)
     turns = options.get("max_turns", DEFAULT_MAX_TURNS)
     return RunState(_wrapped(context), said, agent, turns, agent, conversation=kept)
@@ -215,15 +225,30 @@ class Runner:
 
     @classmethod
     def run_streamed(
-        cls, starting_agent: Agent[Any], input: Input, *positional: Any, **options: Unpack[RunOptions]
+        cls,
+        starting_agent: Agent[Any],
+        input: Input,
+        context: Any = None,
+        max_turns: int | None = DEFAULT_MAX_TURNS,
+        hooks: RunHooksBase[Any, Any] | None = None,
+        run_config: RunConfig | Mapping[str, Any] | None = None,
+        previous_response_id: str | None = None,
+        auto_previous_response_id: bool = False,
+        conversation_id: str | None = None,
+        session: Session | None = None,
+        *,
+        error_handlers: RunErrorHandlers | None = None,
     ) -> RunResultStreaming:
-        """Return at once; the run goes on as a task. Its events are in `result.stream_events()`.
-
-        The options may be given by position too, in the order of `POSITIONAL`.
-        """
-        if len(positional) > len(POSITIONAL):
-            raise TypeError(
-                f"{len(positional)} options by position: there are {len(POSITIONAL)}, {', '.join(POSITIONAL)}"
-            )
-        given: dict[str, Any] = dict(zip(POSITIONAL, positional, strict=False))
-        return get_default_agent_runner().run_streamed(starting_agent, input, **given, **options)
+        """Return at once; the run goes on as a task. Its events are in `result.stream_events()`."""
+        options: RunOptions = {
+            "context": context,
+            "max_turns": max_turns,
+            "hooks": hooks,
+            "run_config": run_config,
+            "error_handlers": error_handlers,
+            "previous_response_id": previous_response_id,
+            "auto_previous_response_id": auto_previous_response_id,
+            "conversation_id": conversation_id,
+            "session": session,
+        }
+        return get_default_agent_runner().run_streamed(starting_agent, input, **options)

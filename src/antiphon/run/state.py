@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from operator import is_
-from typing import Any, Generic, Literal, cast
+from typing import Any, Generic, Literal, TypedDict, Unpack, cast
 
 from antiphon.exceptions import RunErrorDetails, UserError
 from antiphon.models.interface import ModelResponse
@@ -18,7 +18,7 @@ from .config import DEFAULT_MAX_TURNS, ReasoningItemIdPolicy
 from .context import RunContextWrapper, TContext
 from .handoffs import OwnedItem
 from .items import InputItem, ItemHelpers, ReasoningItem, RunItem, ToolApprovalItem
-from .reading import Json, is_list
+from .reading import Json, is_list, refuse_unknown
 
 
 @dataclass
@@ -55,6 +55,22 @@ class Conversation:
         self.known = known
         if self.conversation_id is None and response_id is not None:
             self.previous_response_id = response_id
+
+
+class WriteOptions(TypedDict, total=False):
+    """The options of `RunState.to_json` and `to_string`."""
+
+    context_serializer: Callable[[Any], Mapping[str, Any]] | None
+    strict_context: bool
+    include_tracing_api_key: bool
+
+
+class ReadOptions(TypedDict, total=False):
+    """The options of `RunState.from_json` and `from_string`."""
+
+    context_override: Any
+    context_deserializer: Callable[[Any], Any] | None
+    strict_context: bool
 
 
 @dataclass(eq=False)
@@ -146,9 +162,7 @@ class RunState(Generic[TContext]):
         """Drop what `add_input` queued."""
         self.queued.clear()
 
-    def to_json(
-        self, *, context_serializer: Any = None, strict_context: bool = False, include_tracing_api_key: bool = False
-    ) -> Json:
+    def to_json(self, **options: Unpack[WriteOptions]) -> Json:
         """Return the state as JSON data.
 
         `context_serializer`: a function of the context that returns a mapping. `strict_context`: a context that would
@@ -156,15 +170,17 @@ class RunState(Generic[TContext]):
         """
         from .state_json import state_json
 
-        return state_json(self, context_serializer, strict_context)
+        refuse_unknown("a written run state", options, WriteOptions.__optional_keys__)
+        return state_json(self, options.get("context_serializer"), options.get("strict_context", False))
 
-    def to_string(self, **options: Any) -> str:
+    def to_string(self, **options: Unpack[WriteOptions]) -> str:
         """Return the state as JSON text; the options are those of `to_json`.
 
         Raises UserError where something in the run has no form in JSON, such as an output that holds itself.
         """
         import json
 
+        refuse_unknown("a written run state", options, WriteOptions.__optional_keys__)
         try:
             return json.dumps(self.to_json(**options), ensure_ascii=False)
         except (ValueError, TypeError, RecursionError) as error:
@@ -172,13 +188,7 @@ class RunState(Generic[TContext]):
 
     @classmethod
     async def from_json(
-        cls,
-        initial_agent: Agent[Any],
-        state_json: Mapping[str, Any],
-        *,
-        context_override: Any = None,
-        context_deserializer: Any = None,
-        strict_context: bool = False,
+        cls, initial_agent: Agent[Any], state_json: Mapping[str, Any], **options: Unpack[ReadOptions]
     ) -> RunState[Any]:
         """Return the state that `to_json` gave.
 
@@ -188,10 +198,14 @@ class RunState(Generic[TContext]):
         """
         from .state_json import read_state
 
-        return read_state(initial_agent, state_json, context_override, context_deserializer, strict_context)
+        refuse_unknown("a run state that is read", options, ReadOptions.__optional_keys__)
+        context = (options.get("context_override"), options.get("context_deserializer"))
+        return read_state(initial_agent, state_json, *context, options.get("strict_context", False))
 
     @classmethod
-    async def from_string(cls, initial_agent: Agent[Any], state_string: str, **options: Any) -> RunState[Any]:
+    async def from_string(
+        cls, initial_agent: Agent[Any], state_string: str, **options: Unpack[ReadOptions]
+    ) -> RunState[Any]:
         """Return the state that `to_string` gave; the options are those of `from_json`."""
         import json
 
