@@ -74,6 +74,7 @@ ODD: list[Any] = [
     "",
     "x" * 600,
     "\x00",
+    "x\nWARNING forged \x1b[31m",
     "🎼",
     [],
     [[]],
@@ -132,3 +133,6 @@ async def test_broken_requests(caplog: pytest.LogCaptureFixture) -> None:
     assert min(statuses[200], statuses[400]) > COUNT // 20, statuses
     assert "Traceback" not in caplog.text
     assert SECRET not in caplog.text
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("antiphon")]
+    assert [line for line in told if not line.isprintable() or len(line) > 500] == []
+    assert any("forged" in line for line in told)

@@ -19,6 +19,7 @@ Place: TypeAlias = int | str  # of an item: its number in the input, or its path
 ChangeKind: TypeAlias = Literal["dropped", "weakened", "changed", "made", "ignored"]
 
 REFUSED: frozenset[ChangeKind] = frozenset({"dropped", "weakened"})  # by strict
+MOST_SHOWN = 160  # characters of each part of a change, in a log
 
 
 def path_of(place: Place) -> str:
@@ -36,8 +37,14 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     why: str
 
     def __str__(self) -> str:
-        became = "" if self.became is None else f" -> {self.became}"
-        return f"{self.path}: {self.kind}: {self.came}{became} ({self.why})"
+        """Return it as one line that can be logged: what came may hold line ends, which would forge another."""
+        became = "" if self.became is None else f" -> {_cut(self.became)}"
+        told = f"{self.path}: {self.kind}: {_cut(self.came)}{became} ({_cut(self.why)})"
+        return told if told.isprintable() else repr(told)[1:-1]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 class Remark(msgspec.Struct, frozen=True, gc=False):
