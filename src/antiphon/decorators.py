@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .run.function_tool import function_tool
-from .run.guardrails import input_guardrail, output_guardrail
-from .run.guardrails import tool_input_guardrail, tool_output_guardrail
+from .run.guardrails import input_guardrail, output_guardrail, tool_input_guardrail, tool_output_guardrail
 
 tool = function_tool
 

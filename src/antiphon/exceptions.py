@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from .errors import AgentsException, UserError
 
 if TYPE_CHECKING:
-    from .run.guardrails import InputGuardrailResult, OutputGuardrailResult
     from .run.guardrails import (
+        InputGuardrailResult,
+        OutputGuardrailResult,
         ToolGuardrailFunctionOutput,
         ToolInputGuardrail,
         ToolInputGuardrailResult,

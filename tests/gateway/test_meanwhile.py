@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -149,14 +150,15 @@ async def test_a_beat_that_was_not_heard_of_is_told_again(url: str) -> None:
     store = Store(StoreConfig(url=url))
     runs = Runs(store, lease=30)
     said = [b'event: x\ndata: {"type":"x","sequence_number":%d}\n\n' % at for at in range(5)]
-    head: Json = {"id": "resp_1", "created_at": CREATED, "status": "in_progress", "output": []}
+    name = f"resp_{uuid4().hex}"  # the database may hold what other tests left
+    head: Json = {"id": name, "created_at": CREATED, "status": "in_progress", "output": []}
     try:
         await runs.begin(Stored(head, []), "anne")
-        await runs.beat({"resp_1": (0, packed_events(b"".join(said[:2])))})
-        await runs.beat({"resp_1": (0, packed_events(b"".join(said[:4])))})
-        await runs.beat({"resp_1": (4, packed_events(said[4]))})
-        found = await runs.said("resp_1", -1)
-        deleted = await store.delete("resp_1", "anne")
+        await runs.beat({name: (0, packed_events(b"".join(said[:2])))})
+        await runs.beat({name: (0, packed_events(b"".join(said[:4])))})
+        await runs.beat({name: (4, packed_events(said[4]))})
+        found = await runs.said(name, -1)
+        deleted = await store.delete(name, "anne")
     finally:
         await store.aclose()
     assert found == packed_events(b"".join(said[:4])) + packed_events(said[4])

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, Type
 from antiphon.errors import ExtraMissing
 from antiphon.exceptions import AgentsException, UserError
 from antiphon.run.awaiting import MaybeAwaitable
-from antiphon.run.tool import ToolErrorFunction
 from antiphon.run.guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from antiphon.run.tool import ToolErrorFunction
 
 from .policy import RequireApproval, ToolFilter, policy_of, seen
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon.exceptions import MCPToolCancellationError, ModelBehaviorError, UserError
 from antiphon.run.awaiting import settled, together
+from antiphon.run.context import ToolContext
 from antiphon.run.function_tool import arguments_of, forgiving
 from antiphon.run.reading import is_dict, is_list
 from antiphon.run.strict import copied_schema, ensure_strict_json_schema
@@ -22,7 +23,6 @@ from antiphon.run.tool import (
     ToolOriginType,
     default_tool_error_function,
 )
-from antiphon.run.context import ToolContext
 
 from .policy import needs_approval
 from .server import MCPServer, MCPToolMetaContext, reporter
