@@ -35,9 +35,8 @@ class Call:
     closed: bool = False
     data: dict[str, Any] = field(default_factory=dict[str, Any])  # for provider_data
     scanner: Scanner = field(init=False)
-    _counted: tuple[int, int] = field(
-        default=(0, 0), init=False
-    )  # how many pieces were counted, and the characters in them
+    # how many pieces were counted, and the characters in them
+    _counted: tuple[int, int] = field(default=(0, 0), init=False)
 
     def __post_init__(self) -> None:
         self.scanner = Scanner(self.pieces)

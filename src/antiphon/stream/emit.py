@@ -16,7 +16,7 @@ import msgspec
 from antiphon.errors import BadInput
 
 from .chunk import copied
-from .sse import encode_event, escape_separators
+from .sse import escape_separators
 
 EventStyle: TypeAlias = Literal["openai", "dict", "sse"]
 Keep: TypeAlias = Callable[[str], Any]  # is given the text of each delta event
@@ -148,7 +148,7 @@ class SSEEmitter(Emitter):
 @cache
 def _head(type: str) -> bytes:
     """Return what stands before the `sequence_number` of an event of that type."""
-    return encode_event(type, _encode({"type": type, "sequence_number": 0}))[:-4]
+    return b'event: %b\ndata: {"type":"%b","sequence_number":' % (type.encode(), type.encode())
 
 
 def make_emitter(style: EventStyle) -> Emitter:

@@ -145,7 +145,7 @@ class Normalizer:
         if len(listed) == 1 and (only := fields(listed[0])).get("index") == 0:
             return only, True
         choices = [fields(one) for one in listed if is_object(one)]
-        if given and not choices:
+        if not choices:
             self._warn("choices-unreadable", f"no entry of choices, which is {type(given).__name__}, is an object")
         found = [choice for choice in choices if whole_number(choice.get("index")) in FIRST]
         if len(found) < len(choices):
@@ -163,12 +163,11 @@ class Normalizer:
 
     def _messages(self, choice: Fields) -> list[Fields]:
         """Return the deltas of a choice: one, as a rule. A choice without `delta` falls back to its `message`."""
-        if not choice:
-            return []
+        delta = choice.get("delta")
+        if type(delta) is dict:
+            return [delta]
         for key in ("delta", "message"):
             value = choice.get(key)
-            if type(value) is dict and key == "delta":
-                return [value]
             if isinstance(value, str) and value:
                 return [{"content": value}]
             found = [fields(one) for one in many(value)]
