@@ -235,30 +235,43 @@ def langchain(streamed: bool) -> Callable[[str, Job], Awaitable[Outcome]]:
     """Return LangChain's `ChatOpenAI` with the Responses API, and calls answered as its users do it."""
 
     async def run(url: str, job: Job) -> Outcome:
-        chat = pytest.importorskip("langchain_openai").ChatOpenAI(
-            model=job.model, base_url=url, api_key="k", use_responses_api=True, max_retries=job.retries, timeout=30
-        )
-        messages = pytest.importorskip("langchain_core.messages")
-        asked: list[Any] = [messages.HumanMessage(content=_langchain_content(job))]
-        if job.schema:
-            placed = await chat.with_structured_output(Place).ainvoke(asked)
-            return Outcome(object=placed.model_dump())
-        model = chat.bind_tools([_chat_tool(job.tool)]) if job.tool else chat
-        said: list[tuple[str, Any]] = []
-        try:
-            for _ in range(4):
-                answer = await _langchain_answer(model, asked, streamed)
-                said += [(call["name"], call["args"]) for call in answer.tool_calls]
-                if not answer.tool_calls:
-                    return _langchain_outcome(answer, said)
-                asked += [answer, *(messages.ToolMessage(SUNNY, tool_call_id=call["id"]) for call in answer.tool_calls)]
-        except openai.APIStatusError as error:
-            return Outcome(status=None, error=error.status_code)
-        except (openai.APIError, ValueError):
-            return Outcome(status=None, error=0)
-        raise AssertionError("the model never stopped calling")
+        langchain_openai = pytest.importorskip("langchain_openai")
+        # without a client of its own LangChain keeps one per address for ever, beyond the event loop it belongs to
+        async with openai.DefaultAsyncHttpxClient(timeout=30) as connections:
+            chat = langchain_openai.ChatOpenAI(
+                model=job.model,
+                base_url=url,
+                api_key="k",
+                use_responses_api=True,
+                max_retries=job.retries,
+                timeout=30,
+                http_async_client=connections,
+            )
+            try:
+                return await _langchain_run(chat, job, streamed)
+            except openai.APIStatusError as error:
+                return Outcome(status=None, error=error.status_code)
+            except (openai.APIError, ValueError):
+                return Outcome(status=None, error=0)
 
     return run
+
+
+async def _langchain_run(chat: Any, job: Job, streamed: bool) -> Outcome:
+    messages = pytest.importorskip("langchain_core.messages")
+    asked: list[Any] = [messages.HumanMessage(content=_langchain_content(job))]
+    if job.schema:
+        placed = await chat.with_structured_output(Place).ainvoke(asked)
+        return Outcome(object=placed.model_dump())
+    model = chat.bind_tools([_chat_tool(job.tool)]) if job.tool else chat
+    said: list[tuple[str, Any]] = []
+    for _ in range(4):
+        answer = await _langchain_answer(model, asked, streamed)
+        said += [(call["name"], call["args"]) for call in answer.tool_calls]
+        if not answer.tool_calls:
+            return _langchain_outcome(answer, said)
+        asked += [answer, *(messages.ToolMessage(SUNNY, tool_call_id=call["id"]) for call in answer.tool_calls)]
+    raise AssertionError("the model never stopped calling")
 
 
 def _chat_tool(name: str) -> dict[str, Any]:
