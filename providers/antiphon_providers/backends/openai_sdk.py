@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Any
 
 import httpx2
-from openai import AsyncOpenAI, AsyncStream, OpenAIError
+from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, OpenAIError
 from openai.resources.chat.completions import AsyncCompletions
 
 from antiphon.backend import Timeout, Timeouts
@@ -110,7 +110,9 @@ class OpenAISDKBackend(SDKBackend):
 
     def _connect(self) -> AsyncOpenAI:
         key = self._key or (NO_KEY if self._base_url else None)
+        # Connections that the SDK makes itself are closed, when they are collected, in whatever loop runs then, not theirs.
+        options = {**self._options, "http_client": self._options.get("http_client") or DefaultAsyncHttpxClient()}
         try:
-            return AsyncOpenAI(base_url=self._base_url, api_key=key, **self._options)
+            return AsyncOpenAI(base_url=self._base_url, api_key=key, **options)
         except OpenAIError as problem:
             raise BadInput(f"the OpenAI SDK: {problem}") from None

@@ -17,7 +17,7 @@ from antiphon import BadInput, errors, to_response
 from antiphon.backend import Timeouts, begin
 from antiphon_providers.backends import HttpBackend
 
-from .kinds import KEY, USER, Made, drained, events_of, made, sockets, text_of
+from .kinds import KEY, USER, Made, drained, events_of, made, make, sockets, text_of
 from .loopback import Act, Pause, Script, answer, chunked, free_port, head, serve, text
 
 BODY = {"model": "tiny", "messages": USER}
@@ -254,16 +254,22 @@ async def exhausted(stream: AsyncIterator[bytes]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_each_event_loop_has_its_own_connections() -> None:
+@pytest.mark.parametrize("kind", ["http", "openai_sdk"])  # the other SDKs keep clients of their own
+def test_each_event_loop_has_its_own_connections(kind: str) -> None:
     port = free_port()
-    backend = HttpBackend(f"http://127.0.0.1:{port}")
+    one = make(kind, f"http://127.0.0.1:{port}")
+    wrong: list[dict[str, Any]] = []
 
     async def ask(close: bool) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
         async with serve(chunked(text("ok")), port):
-            assert (await events_of(Made(backend, "tiny")))[-1]["type"] == "response.completed"
+            assert (await events_of(one))[-1]["type"] == "response.completed"
+            gc.collect()
+            await asyncio.sleep(0)
             if close:
-                await backend.aclose()
+                await one.backend.aclose()
 
-    asyncio.run(ask(close=False))  # as programs do that call `asyncio.run` again and again
-    asyncio.run(ask(close=True))
+    for close in (False, False, True):  # as programs do that call `asyncio.run` again and again
+        asyncio.run(ask(close))
     gc.collect()
+    assert wrong == []
