@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,17 +14,9 @@ from antiphon.profile import DEFAULT, Profile
 from antiphon_conformance import Level
 from antiphon_conformance.live import LiveOptions, check_live
 from antiphon_conformance.results import Layer, SuiteReport
+from tests.providers.backends.llamacpp import llamacpp, needs_llamacpp
 
-SERVER = Path(__file__).parents[3] / "shared" / "backends"
-MISSING = [
-    what
-    for what, there in (
-        ("xllamacpp", importlib.util.find_spec("xllamacpp") is not None),
-        ("the scripted model beside the checkout", SERVER.is_dir()),
-    )
-    if not there
-]
-pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(MISSING), reason=f"not there: {', '.join(MISSING)}")]
+pytestmark = [pytest.mark.live, needs_llamacpp]
 
 # What this server does otherwise than OpenAI's, in the chunk stream.
 KNOWN = {
@@ -54,31 +39,8 @@ BY_CHANCE = {"CHT007", "CHT012"}
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """Run the server while this module's tests run."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
-    command = [sys.executable, str(SERVER / "llamacpp_serve.py"), str(SERVER / "scripted.gguf"), str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_until_up(f"http://127.0.0.1:{port}", process)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.kill()
-        process.wait(10)
-
-
-def wait_until_up(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Return when the server answers; skips where it does not come up."""
-    for _ in range(120):
-        if process.poll() is not None:
-            pytest.skip(f"the server ended with {process.returncode}")
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=2) as answer:
-                if answer.status == 200:
-                    return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.5)
-    pytest.skip("the server did not come up")
+    with llamacpp() as at:
+        yield f"{at}/v1"
 
 
 @pytest.fixture(scope="module")

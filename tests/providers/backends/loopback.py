@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import gzip
 import json
+import random
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -171,11 +172,15 @@ async def serve(script: Script | Callable[[Request], Script], port: int = 0) -> 
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
+    """Return a port on which nobody listens, for a server that is begun in a moment.
+
+    It is below those that systems give out by themselves (from 32768 on Linux), so that no connection gets it first.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)  # no seed: tests run side by side
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
 
 
 async def _note(server: Loopback, **more: int) -> None:
