@@ -2735,8 +2735,8 @@ FRAMES: list[tuple[str, bytes, list[Told], str]] = [
     (
         "broken UTF-8",
         b'data: {"choices":[{"index":0,"delta":{"content":"a\xff\xfeb"},"finish_reason":"stop"}]}\n\n',
-        [],
-        "any",
+        [M("a\ufffd\ufffdb")],
+        "completed",
     ),
     (
         "NUL escape",

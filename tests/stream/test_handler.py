@@ -23,9 +23,9 @@ from antiphon import (
     convert_sse,
     to_response,
 )
-from antiphon.stream.details import SEAL, merge, sealed, unsealed
+from antiphon.stream.details import SEAL, Details, sealed, unsealed
 
-from .cases.build import call, chunk, counted, end, text, think, tokens
+from .cases.build import Json, call, chunk, counted, end, refuse, text, think, tokens
 
 FAMILY = (
     ChatCmplStreamHandler,
@@ -88,10 +88,29 @@ async def test_handle_stream_raises_what_the_source_raised_after_the_end() -> No
         await anext(stream)
 
 
-async def test_handle_stream_raises_on_an_answer_that_was_cut_before_it_began() -> None:
-    with pytest.raises(SourceError, match="before anything was said"):
-        await handled(ChatCmplStreamHandler, [end("length")], raise_on_length_truncation=True)
-    assert (await handled(ChatCmplStreamHandler, [end("length")]))[-1].type == "response.incomplete"
+@pytest.mark.parametrize(
+    ("chunks", "raises"),
+    [
+        ([end("length")], True),
+        ([think("Hm"), end("length")], True),
+        ([text("Hi"), end("length")], False),
+        ([refuse("No"), end("length")], False),
+        ([call(0, "call_x", "f", "{"), end("length")], False),
+        ([end("content_filter")], False),
+        ([think("Hm"), end("content_filter")], False),
+        ([end("stop")], False),
+    ],
+)
+async def test_handle_stream_raises_on_an_answer_that_was_cut_before_it_began(chunks: list[Json], raises: bool) -> None:
+    if raises:
+        with pytest.raises(SourceError, match="before anything was said"):
+            await handled(ChatCmplStreamHandler, chunks, raise_on_length_truncation=True)
+        assert (await handled(ChatCmplStreamHandler, chunks))[-1].type == "response.incomplete"
+    else:
+        asked_for = await handled(ChatCmplStreamHandler, chunks, raise_on_length_truncation=True)
+        assert [event.type for event in asked_for] == [
+            event.type for event in await handled(ChatCmplStreamHandler, chunks)
+        ]
 
 
 @pytest.mark.parametrize("handler", FAMILY)
@@ -209,11 +228,11 @@ def test_half_a_character_waits_for_the_other_half() -> None:
     ],
 )
 def test_what_is_sealed_is_unsealed(fragments: list[Any], pieces: list[Any], content: str | None) -> None:
-    merged: list[Any] = []
+    merged = Details()
     for fragment in fragments:
-        merge(merged, fragment)
-    made = sealed(merged)
-    assert merged == pieces
+        merged.add(fragment)
+    made = sealed(merged.pieces())
+    assert merged.pieces() == pieces
     assert (made or "").startswith(content or "")
     assert (made is None) == (content is None)
     if content == SEAL:

@@ -92,8 +92,16 @@ def test_an_item_comes_back_as_it_was(name: str) -> None:
     ("status", "more", "ending"),
     [
         ("completed", {}, ["response.completed"]),
-        ("incomplete", {"incomplete_details": {"reason": "max_output_tokens"}}, ["response.incomplete"]),
-        ("failed", {"error": {"code": "server_error", "message": "it broke"}}, ["error", "response.failed"]),
+        (
+            "incomplete",
+            {"incomplete_details": {"reason": "max_output_tokens"}, "completed_at": None},
+            ["response.incomplete"],
+        ),
+        (
+            "failed",
+            {"error": {"code": "server_error", "message": "it broke"}, "completed_at": None},
+            ["error", "response.failed"],
+        ),
     ],
 )
 def test_the_ending_is_the_one_of_the_status(status: str, more: dict[str, Any], ending: list[str]) -> None:

@@ -108,7 +108,7 @@ def entry(token: str) -> Json:
 
 
 def likely(token: str) -> Json:
-    return chunk({"content": token}, logprobs={"content": [entry(token)], "refusal": None})
+    return chunk({"content": token}, choice={"logprobs": {"content": [entry(token)], "refusal": None}})
 
 
 CALL = calls(frag(0, "call_a", "f", '{"a": "'))
@@ -206,6 +206,54 @@ def test_long_runs(name: str, way: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_one_run_after_the_other(way: str) -> None:
     assert_same([role(), *(one for run in LONG.values() for one in run), end("stop")], way)
+
+
+# What stands where nothing reads it: a usual chunk is one all the same.
+UNREAD = (b'"\\ud83d"', b'"x\xff"', b'"\xe2\x82"', b'"arguments"', b"null", b"[]", b'{"content":"\\ude00"}')
+RUNS = (b'"content":"w%d"', b'"reasoning":"w%d"', b'"tool_calls":[{"index":0,"function":{"arguments":"w%d"}}]')
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("unread", UNREAD)
+@pytest.mark.parametrize("level", ["delta", "choice", "chunk"])
+def test_a_broken_string_where_nothing_reads_it(run: bytes, unread: bytes, level: str) -> None:
+    beside = b',"arguments":' + unread
+    delta, choice, top = (beside if one == level else b"" for one in ("delta", "choice", "chunk"))
+    lines = [
+        b'data: {"choices":[{"index":0,"delta":{%b%b}%b}]%b}\n\n' % (run % n, delta, choice, top) for n in range(9)
+    ]
+    pieces = [sse(CALL) if b"tool_calls" in run else sse(role()), *lines, sse(end("stop"))]
+    options: dict[str, Any] = {"events": "dict", **SAME_EVERY_TIME}
+    at_once = list(convert_sse(b"".join(pieces), **options))
+    assert list(convert_sse(pieces, **options)) == at_once
+    assert list(convert_sse(pieces, profile=LONG_WAY, **options)) == at_once
+    assert at_once[-1]["type"] == "response.completed"
+    assert [event["delta"] for event in at_once if event["type"].endswith(".delta")][-9:] == [f"w{n}" for n in range(9)]
+
+
+def test_a_chunk_over_several_data_lines_is_the_form_of_no_piece() -> None:
+    lines = [b'data: {"choices":[{\ndata: "index":0,"delta":{"content":"w%d"}}]}\n\n' % n for n in range(5)]
+    torn = [*lines, *(line.replace(b"\ndata: ", b"\n") for line in lines), sse(end("stop"))]  # not in the way of SSE
+    options: dict[str, Any] = {"events": "dict", **SAME_EVERY_TIME}
+    events = list(convert_sse(torn, **options))
+    assert events == list(convert_sse(b"".join(torn), **options))
+    assert events[-1]["type"] == "response.failed"
+
+
+@pytest.mark.parametrize("index", [False, True, 0.0, "0", None])
+@pytest.mark.parametrize("way", WAYS)
+def test_an_index_of_another_type(index: Any, way: str) -> None:
+    chunks = [CALL, calls(frag(0, args='b"}')), calls(frag(index, args='{"c": 1}')), calls(frag(0, args=" "))]
+    assert_same([*chunks, end("stop")], way)
+
+
+@pytest.mark.parametrize("odd", [{}, [], [{}], [None], "", 0, "x", [entry("t")]])
+@pytest.mark.parametrize("key", ["content", "refusal", "reasoning"])
+@pytest.mark.parametrize("way", WAYS)
+def test_log_probabilities_of_another_type(key: str, odd: Any, way: str) -> None:
+    chunks = [role(), *copy.deepcopy(LONG["text with logprobs"])]
+    chunks[4]["choices"][0]["logprobs"][key] = odd
+    assert_same([*chunks, end("stop")], way)
 
 
 def test_a_warning_names_its_chunk_and_its_line() -> None:

@@ -173,8 +173,8 @@ class Assembler:
 
     def _attribute(self, deltas: Sequence[Delta]) -> tuple[list[Call], list[Call]]:
         """Give each fragment to its call. Return the calls that began before this chunk, and those that are new."""
-        begun: list[Call] = []
-        new: list[Call] = []
+        begun: dict[Call, None] = {}
+        new: dict[Call, None] = {}
         for delta in deltas:
             if isinstance(delta, CallDelta):
                 call, is_new = self._calls.attribute(delta)
@@ -182,10 +182,10 @@ class Assembler:
                     continue
                 self._absorb(call, delta)
                 if is_new:
-                    new.append(call)
+                    new[call] = None
                 elif call not in new:
-                    begun.append(call)
-        return begun, new
+                    begun[call] = None
+        return [*begun], [*new]
 
     def _absorb(self, call: Call, fragment: CallDelta) -> None:
         if fragment.id:
@@ -206,7 +206,7 @@ class Assembler:
     def _absorb_arguments(self, call: Call, arguments: str) -> None:
         if not call.closed:
             call.take(arguments)
-        elif not arguments.isspace() and arguments != call.arguments():
+        elif not arguments.isspace() and not call.holds(arguments):
             said = f"tool call {call.number} ({call.name}) got more arguments after it was closed"
             self._warn("closed-call", said)
             self.faults.append(Fault(SERVER_ERROR, said))

@@ -111,7 +111,11 @@ class Call:
 
     def repeats(self, arguments: str) -> bool:
         """Return whether `arguments` says again what a complete call has."""
-        return self.size == len(arguments) > 1 and arguments == self.arguments() and self.is_complete()
+        return len(arguments) > 1 and self.holds(arguments) and self.is_complete()
+
+    def holds(self, arguments: str) -> bool:
+        """Return whether `arguments` is all that came. The sizes are compared first, so that little is joined."""
+        return self.size == len(arguments) and arguments == self.arguments()
 
 
 def _clean(name: str) -> str:
@@ -167,6 +171,7 @@ class Calls:
         self.latest: Call | None = None  # the call touched last
         self._at: dict[Index, Call] = {}  # index -> the call touched last on it
         self._by_id: dict[str, list[Call]] = {}  # any id that was given, or made -> the calls that go by it
+        self._here: dict[tuple[str, Index], Call] = {}  # the last of them on an index
         self._taken: set[str] = set()  # the call_ids
 
     def attribute(self, fragment: CallDelta) -> tuple[Call | None, bool]:
@@ -200,8 +205,10 @@ class Calls:
         known = self._by_id.get(id)
         if not known:
             return IdIs.NEW, None
-        here = next((call for call in reversed(known) if index is None or call.index in (None, index)), None)
-        return (IdIs.HERE, here) if here else (IdIs.ELSEWHERE, known[-1])
+        if index is None:
+            return IdIs.HERE, known[-1]
+        here = [call for place in (index, None) if (call := self._here.get((id, place))) is not None]
+        return (IdIs.HERE, max(here, key=_number)) if here else (IdIs.ELSEWHERE, known[-1])
 
     def open(self, fragment: CallDelta, _: Call | None = None) -> Call:
         """Return a new call for `fragment`: in the place of the `function_call`, where that is not announced yet."""
@@ -225,6 +232,7 @@ class Calls:
             return
         call.ids.add(id)
         self._by_id.setdefault(id, []).append(call)
+        self._here[id, call.index] = call
         if not call.call_id and id not in self._taken:
             self._take_call_id(call, id)
 
@@ -238,6 +246,10 @@ class Calls:
     def _take_call_id(self, call: Call, id: str) -> None:
         call.call_id = id
         self._taken.add(id)
+
+
+def _number(call: Call) -> int:
+    return call.number
 
 
 def index_of(fragment: CallDelta) -> Index:

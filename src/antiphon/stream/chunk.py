@@ -7,7 +7,8 @@ read as mappings.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import Enum
 from functools import cache
 from math import isfinite
 from typing import Any
@@ -40,13 +41,19 @@ def fields(value: Any) -> Mapping[str, Any]:
         return value  # pyright: ignore[reportUnknownVariableType]
     if value is None:
         return {}
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
     own = getattr(value, "__dict__", None)
-    if type(own) is dict:
+    if type(own) is dict and not _is_mapping(kind):  # whose attributes are not what it holds
         extra = getattr(value, "__pydantic_extra__", None)
         return {**own, **extra} if extra else own  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, Mapping):
         return value  # pyright: ignore[reportUnknownVariableType]
     return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else {}
+
+
+@cache
+def _is_mapping(kind: type[Any]) -> bool:
+    return issubclass(kind, Mapping)
 
 
 def is_object(value: Any) -> bool:
@@ -66,22 +73,26 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, int):
-        return value
+        return int(value)
     if isinstance(value, float):
-        return value if isfinite(value) else str(value)
+        return float(value) if isfinite(value) else str(value)
     if isinstance(value, LISTS):
         return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "replace")
+    if isinstance(value, Enum):
+        return plain(value.value)
     names = _names(kind)
     if names is not None:
         return _plain_fields(value, names)
-    return _plain_entries(fields(value)) if is_object(value) else str(value)
+    if is_object(value):
+        return _plain_entries(fields(value))
+    return [plain(one) for one in value] if isinstance(value, Iterable) else str(value)  # pyright: ignore[reportUnknownVariableType]
 
 
 def _plain_entries(held: Mapping[Any, Any]) -> dict[str, Any]:
     return {
-        key if type(key) is str and key.isascii() else whole_characters(str(key)): (
+        key if type(key) is str and key.isascii() else whole_characters(key if isinstance(key, str) else str(key)): (
             one if type(one) in _AS_THEY_ARE else plain(one)
         )
         for key, one in held.items()
@@ -133,7 +144,7 @@ def many(value: Any) -> list[Any]:
 def text_of(value: Any) -> str:
     """Return the text in `value`: a string, a number, a typed part or a list of parts, however nested."""
     if isinstance(value, str):
-        return value
+        return _exact(value)
     if value is None or isinstance(value, bool):
         return ""
     if isinstance(value, NUMBERS):
@@ -147,14 +158,14 @@ def text_of(value: Any) -> str:
 
 
 def word(value: Any) -> str:
-    """Return a name, an id or a word: a string as it is, a number as its digits, else nothing."""
+    """Return a name, an id or a word: a string as it is, a number as its digits, a member by its value, else nothing."""
     if value is None:
         return ""
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, NUMBERS) and not isinstance(value, bool) and _is_writable(value):
         return str(value)
-    return ""
+    return word(value.value) if isinstance(value, Enum) else ""
 
 
 def _is_writable(number: float) -> bool:
@@ -175,7 +186,12 @@ def is_whole(text: str) -> bool:
 
 def whole_characters(text: str) -> str:
     """Return `text` with what stands for half a character in place of lone surrogates, which no event can hold."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _exact(text) if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _exact(text: str) -> str:
+    """Return `text` as a plain string: of a subclass, such as an SDK's enumeration, no encoder knows what to make."""
+    return text if type(text) is str else str.__str__(text)
 
 
 def whole_number(value: Any) -> int | None:
@@ -186,7 +202,7 @@ def whole_number(value: Any) -> int | None:
         return _in_digits(value.strip())
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
-    return value if isinstance(value, int) else None
+    return int(value) if isinstance(value, int) else None
 
 
 def _in_digits(text: str) -> int | None:
@@ -196,7 +212,7 @@ def _in_digits(text: str) -> int | None:
 def arguments_of(value: Any) -> str:
     """Return arguments as JSON text: a string as it is, null as nothing, any other value serialised once."""
     if isinstance(value, str):
-        return value
+        return _exact(value)
     try:
         return "" if value is None else json.dumps(plain(value))
     except ValueError as error:
@@ -211,8 +227,11 @@ def _json(text: str | bytes) -> Any:
 
 
 def entries(value: Any) -> tuple[dict[str, Any], ...]:
-    """Return log probabilities in the form of the Responses API; null `bytes` are the token's UTF-8."""
-    return tuple([_entry(fields(one)) for one in many(value)])
+    """Return log probabilities in the form of the Responses API; null `bytes` are the token's UTF-8.
+
+    An entry without fields says nothing.
+    """
+    return tuple([_entry(held) for one in many(value) if (held := fields(one))])
 
 
 def _entry(held: Mapping[str, Any]) -> dict[str, Any]:

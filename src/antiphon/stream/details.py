@@ -6,7 +6,7 @@ They arrive as OpenRouter's `reasoning_details` or as LiteLLM's `thinking_blocks
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import msgspec
@@ -25,31 +25,66 @@ def is_signed(piece: Json) -> bool:
     return any(piece.get(key) for key in SECRETS)
 
 
-def merge(pieces: list[dict[str, Any]], fragment: Json) -> None:
-    """Add `fragment` to `pieces`: it joins the open piece of its type and index, or is a piece of its own.
+class Details:
+    """The pieces of one reasoning item, put together from their fragments, each at the same cost however many came.
 
-    A piece is open until it has its signature; encrypted data never joins. Source: recordings
+    A fragment joins the open piece of its type and index, or is a piece of its own. A piece is open until it has its
+    signature; encrypted data never joins. Source: recordings
     vercel-gateway/fantasy--claude-sonnet-4-thinking-streaming (signature last), openrouter/fantasy--grok-multi-tool.
     """
-    if not fragment.get("data"):
-        for piece in reversed(pieces):
-            if _same(piece, fragment) and not is_signed(piece):
-                _join(piece, fragment)
-                return
-    pieces.append(dict(fragment))
+
+    def __init__(self) -> None:
+        self._pieces: list[_Piece] = []
+        self._open: dict[Hashable, dict[Hashable, _Piece]] = {}  # index -> type -> the piece that is open there
+
+    def add(self, fragment: Json) -> None:
+        """Take a fragment. One without a type joins what was opened last on its index."""
+        if fragment.get("data"):
+            self._begin(fragment)
+            return
+        there, kind = self._open.setdefault(_key(fragment.get("index")), {}), _key(fragment.get("type"))
+        if kind is None and there:
+            kind = next(reversed(there))
+        piece = there.get(kind)
+        if piece is None:
+            piece = there[kind] = self._begin(fragment)
+        else:
+            piece.join(fragment)
+        if is_signed(piece.value):
+            del there[kind]
+
+    def pieces(self) -> list[dict[str, Any]]:
+        """Return the pieces in the order in which they began."""
+        return [piece.whole() for piece in self._pieces]
+
+    def _begin(self, fragment: Json) -> _Piece:
+        piece = _Piece(fragment)
+        self._pieces.append(piece)
+        return piece
 
 
-def _same(piece: Json, fragment: Json) -> bool:
-    kind = fragment.get("type")
-    return kind in (None, piece.get("type")) and piece.get("index") == fragment.get("index")
+class _Piece:
+    """A piece, and the fragments of its texts."""
+
+    def __init__(self, fragment: Json) -> None:
+        self.value = dict(fragment)
+        self._grown: dict[str, list[str]] = {}  # field -> its fragments, joined once
+
+    def join(self, fragment: Json) -> None:
+        for key, value in fragment.items():
+            begun = self.value.get(key)
+            if key in GROWING and isinstance(value, str) and isinstance(begun, str):
+                self._grown.setdefault(key, [begun]).append(value)
+            elif value is not None and value != "":
+                self.value[key] = value
+                self._grown.pop(key, None)
+
+    def whole(self) -> dict[str, Any]:
+        return self.value | {key: "".join(texts) for key, texts in self._grown.items()}
 
 
-def _join(piece: dict[str, Any], fragment: Json) -> None:
-    for key, value in fragment.items():
-        if key in GROWING and isinstance(value, str) and isinstance(piece.get(key), str):
-            piece[key] += value
-        elif value is not None and value != "":
-            piece[key] = value
+def _key(value: Any) -> Hashable:
+    return value if isinstance(value, Hashable) else repr(value)
 
 
 def sealed(pieces: Sequence[Json]) -> str | None:

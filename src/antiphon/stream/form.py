@@ -14,7 +14,8 @@ import msgspec
 
 from .usual import Kind, Read, Said, nothing
 
-_STRING = re.compile(rb'"(?:content|reasoning_content|reasoning|arguments)": ?("(?:[^"\\]|\\.)*")')
+# What is possessive keeps no place to come back to: elsewhere each character of a long text would cost 700 bytes.
+_STRING = re.compile(rb'"(?:content|reasoning_content|reasoning|arguments)": ?("[^"\\]*+(?:\\.[^"\\]*+)*+")')
 _TRIAL = "\x7e\u00e9\u2028"  # some text that no chunk has by chance
 _PATIENCE = 8  # so many chunks are looked at for a form; where none fits, one in `_SELDOM`
 _SELDOM = 64
@@ -122,11 +123,19 @@ def _by_form(head: bytes, tail: bytes, otherwise: Read) -> Read:
 
 
 def _form(payload: bytes, found: Found) -> Form | None:
-    strings = [one for one in _STRING.finditer(payload) if _string(one.group(1)) == found.said]
-    if len(strings) != 1:
+    strings = [one for one in _STRING.finditer(payload) if _read(one.group(1)) == found.said]
+    if len(strings) != 1 or b"\n" in payload:  # of several data lines: no line can be of its form
         return None
     start, end = strings[0].span(1)
     return Form(payload[: start + 1], payload[end - 1 :], found.kind, found.call)
+
+
+def _read(string: bytes) -> str | None:
+    """Return the text of a JSON string; None for a broken one, which may stand where nothing reads it."""
+    try:
+        return _string(string)
+    except msgspec.DecodeError:
+        return None
 
 
 def _has(form: Form, payload: bytes, found: Found) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
+    Mapping,
     Sequence,
 )
 from contextlib import aclosing
@@ -198,8 +199,8 @@ class ChatCmplStreamHandler:
 
         `response` is echoed as the request (model, instructions, tools, …); `model` is used where it names none.
         `strict_feature_validation`: as `strict`. `preserve_raw_usage`: the provider's usage is kept in the final
-        response's `provider_data`. `raise_on_length_truncation`: raises SourceError where the answer was cut before
-        anything was said. `require_finish_reason`: an ending without finish_reason fails whatever the profile says.
+        response's `provider_data`. `raise_on_length_truncation`: raises SourceError where the token limit cut the answer
+        before anything but reasoning was said. `require_finish_reason`: an ending without finish_reason fails whatever the profile says.
         What the source raised is raised after the terminal event.
         """
         options.setdefault("request", _request_of(response, model))
@@ -210,8 +211,7 @@ class ChatCmplStreamHandler:
             async for event in events:
                 yield event
         raise_failure(handler)
-        final = handler.final or {}
-        if raise_on_length_truncation and not final["output"] and final["incomplete_details"]:
+        if raise_on_length_truncation and _is_cut_before_anything(handler.final or {}):
             raise SourceError("max_output_tokens", "the answer was cut before anything was said")
 
     _finish_required = False
@@ -406,6 +406,12 @@ def aconvert_sse(
 def _request_of(response: Any, model: str | None) -> dict[str, Any]:
     request = {key: value for key, value in plain(response).items() if value is not None}
     return {**request, "model": request.get("model") or model}
+
+
+def _is_cut_before_anything(final: Mapping[str, Any]) -> bool:
+    """Return whether the token limit left nothing but reasoning."""
+    why: Mapping[str, Any] = final["incomplete_details"] or {}
+    return why.get("reason") == "max_output_tokens" and all(item["type"] == "reasoning" for item in final["output"])
 
 
 def _now() -> int:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from .calls import Call
 from .deltas import Json
-from .details import is_signed, merge, sealed
+from .details import Details, is_signed, sealed
 from .emit import Emitter, Writer
 
 Status: TypeAlias = Literal["completed", "incomplete"]
@@ -133,21 +133,25 @@ class OpenReasoning(_Open):
         super().__init__(emitter, output_index, item_id)
         self._form = form
         self._said: list[str] = []
-        self._details: list[dict[str, Any]] = []
+        self._details = Details()
+        self._blank: list[str] = []  # white space before the first visible text
         self.write: Writer | None = None  # of the part, once it is open
         content: Item = {"content": []} if form.as_content else {}
         self.added(id=item_id, type="reasoning", summary=[], **content)
 
     def extend(self, text: str, details: Sequence[Json]) -> None:
-        """Take reasoning text, which may be empty, and pieces to be replayed."""
+        """Take reasoning text, which may be empty, and pieces to be replayed. White space alone opens no part."""
         for piece in details:
-            merge(self._details, piece)
-        if not text:
-            return
+            self._details.add(piece)
         if self.write is None:
+            if not text.strip():
+                self._blank.append(text)
+                return
+            text = "".join((*self._blank, text))
             self.emitter.emit(self._form.part_added, **self._place(), part={"type": self._form.part, "text": ""})
             self.write = self.emitter.writer(self._form.delta, self._said.append, **self._place())
-        self.emitter.keep(self.write(text))
+        if text:
+            self.emitter.keep(self.write(text))
 
     def close(self, status: Status) -> Item:
         """Close the item. Reasoning has no status."""
@@ -165,10 +169,10 @@ class OpenReasoning(_Open):
         return self.at(**{self._form.index: 0})
 
     def _replay(self) -> dict[str, Any]:
-        if not any(is_signed(piece) for piece in self._details):
+        pieces = self._details.pieces()
+        if not any(map(is_signed, pieces)):
             return {}
-        kept = {"encrypted_content": sealed(self._details)}
-        return {**kept, "provider_data": {"reasoning_details": self._details}}
+        return {"encrypted_content": sealed(pieces), "provider_data": {"reasoning_details": pieces}}
 
 
 class ReasoningForm:

@@ -92,11 +92,21 @@ class Normalizer:
         `error`: the payload came as an `event: error`, so it reports an error whatever it looks like.
         """
         self.chunks += 1
-        held = decode(payload)
+        held = decode(payload) or self._replaced(payload)
         if error:
             said = held if held else {"message": payload.decode("utf-8", "replace")}
             held = said if said.get("error") else {"error": said}
         return None if held is None else self._readable(held)
+
+    def _replaced(self, payload: bytes) -> Json | None:
+        """Return the object in a payload with bytes that are no UTF-8: they become U+FFFD.
+
+        So the HTML standard decodes server-sent events.
+        """
+        held = decode(payload.decode("utf-8", "replace"))
+        if held:
+            self._warn("not-utf-8", "bytes that are no UTF-8 were read as U+FFFD")
+        return held
 
     def finish(self) -> Sequence[Delta]:
         """Return what the quirks kept back."""
@@ -114,15 +124,18 @@ class Normalizer:
             return [ErrorDelta(SERVER_ERROR, f"chunk {self.chunks - 1} is nested too deeply to be read")]
 
     def _read(self, chunk: Fields) -> Sequence[Delta]:
-        choice, any_choice = self._choice(chunk)
+        choices, any_choice = self._choices(chunk)
+        choice = choices[0] if len(choices) == 1 else _joined(choices)
         deltas: list[Delta] = [*self._source(chunk, choice)]
-        for message in self._messages(choice):
-            deltas.extend(self._message(message, choice))
+        for one in choices:
+            for message in self._messages(one):
+                deltas.extend(self._message(message, one))
         if chunk.get("citations"):
             deltas.extend(self._annotations(chunk))
-        finish = choice.get("finish_reason")
-        if finish and (reason := word(finish).strip().lower()):
-            deltas.append(FinishDelta(reason))
+        for one in choices:
+            finish = one.get("finish_reason")
+            if finish and (reason := word(finish).strip().lower()):
+                deltas.append(FinishDelta(reason))
         deltas.extend(self._usage(chunk, choice, any_choice))
         fault = error_in(chunk, choice)
         if fault is not None:
@@ -136,30 +149,21 @@ class Normalizer:
 
     # --- what the chunk says of itself -------------------------------------------------------------------------
 
-    def _choice(self, chunk: Fields) -> tuple[Fields, bool]:
-        """Return choice 0 (empty where there is none), and whether the chunk had any choice."""
+    def _choices(self, chunk: Fields) -> tuple[list[Fields], bool]:
+        """Return the entries for choice 0, one as a rule, and whether the chunk had any choice."""
         given = chunk.get("choices")
         if not given:
-            return {}, False
+            return [], False
         listed = many(given)
         if len(listed) == 1 and (only := fields(listed[0])).get("index") == 0:
-            return only, True
+            return [only], True
         choices = [fields(one) for one in listed if is_object(one)]
         if not choices:
             self._warn("choices-unreadable", f"no entry of choices, which is {type(given).__name__}, is an object")
         found = [choice for choice in choices if whole_number(choice.get("index")) in FIRST]
         if len(found) < len(choices):
             self._warn("other-choice", "only choice 0 is converted; others are left out")
-        return (found[0] if len(found) == 1 else self._joined(found)), bool(choices)
-
-    def _joined(self, choices: list[Fields]) -> Fields:
-        """Return several entries for choice 0 in one chunk as one choice, with their deltas in a list."""
-        if not choices:
-            return {}
-        whole: dict[str, Any] = {}
-        for choice in choices:
-            whole.update({key: value for key, value in choice.items() if value is not None})
-        return {**whole, "delta": [message for choice in choices for message in self._messages(choice)]}
+        return found, bool(choices)
 
     def _messages(self, choice: Fields) -> list[Fields]:
         """Return the deltas of a choice: one, as a rule. A choice without `delta` falls back to its `message`."""
@@ -341,6 +345,11 @@ ORDER: Mapping[type[Delta], int] = {CallDelta: 0, ReasoningDelta: 1, RefusalDelt
 
 def _place(said: Delta) -> int:
     return ORDER.get(type(said), 3)
+
+
+def _joined(choices: Sequence[Fields]) -> Fields:
+    """Return what several entries say beside their messages; empty where there is none."""
+    return {key: value for choice in choices for key, value in choice.items() if value is not None}
 
 
 def _is_silent(message: Fields) -> bool:

@@ -81,6 +81,7 @@ class Output:
         self._make_id = make_id
         self._data = data
         self._blank: dict[type[Content], list[Any]] = {}  # white space of a kind that is not open
+        self._blank_pieces: list[Json] = []  # of reasoning, that came with such white space
         self._late: list[Json] = []  # signed pieces of reasoning, for an item after the open one
         self._annotations: list[Json] = []  # waiting for a text part
         self._annotated: set[bytes] = set()  # all that came, as JSON: equal ones count once
@@ -180,19 +181,22 @@ class Output:
 
     def _say_reasoning(self, delta: ReasoningDelta) -> None:
         text, details = delta.text, delta.details
+        signed = any(map(is_signed, details))
         if isinstance(self.open, OpenReasoning):
             self.open.extend(text, details)
-        elif text.strip():
-            opened, blank = self._open_reasoning()
-            held = [piece for one in blank for piece in one.details]
-            opened.extend("".join(one.text for one in blank) + text, [*held, *details])
-        elif not any(is_signed(piece) for piece in details):
+        elif text.strip() or (signed and self.open is None):
+            blank = self._blank.pop(ReasoningDelta, [])
+            pieces = [*self._blank_pieces, *details]
+            self._make_room()
+            self.open = OpenReasoning(self._emitter, len(self.items), self._ids.make("rs_"), self._form)
+            self.open.extend("".join(one.text for one in blank) + text, pieces)
+        elif signed or text:
+            self._blank_pieces.extend(details)
+            if signed:
+                self._late.extend(self._blank_pieces)
+                self._blank_pieces.clear()
             if text:
-                self._wait(delta)
-        elif self.open is None:
-            self._open_reasoning()[0].extend("", details)
-        else:
-            self._late.extend(details)
+                self._wait(ReasoningDelta(text))
 
     def _annotate(self, annotations: Sequence[Json]) -> None:
         part = self._part("output_text")
@@ -227,17 +231,12 @@ class Output:
         self.open = OpenMessage(self._emitter, len(self.items), self._ids.make("msg_"))
         return self.open.open_part(kind), blank
 
-    def _open_reasoning(self) -> tuple[OpenReasoning, list[Any]]:
-        blank = self._blank.pop(ReasoningDelta, [])
-        self._make_room()
-        self.open = OpenReasoning(self._emitter, len(self.items), self._ids.make("rs_"), self._form)
-        return self.open, blank
-
     def _make_room(self) -> None:
         """Close the open item, before another opens. White space that waits for another kind is dropped."""
         self.close()
         self._before_first()
         self._blank.clear()
+        self._blank_pieces.clear()
 
     def _leave_text(self) -> None:
         """The open text part, if there is one, gets no more: log probabilities that wait for its text are dropped."""

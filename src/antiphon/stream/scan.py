@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 _OUTSIDE = re.compile(r'["{}\[\]]')
 _INSIDE = re.compile(r'["\\]')
+_SPACE = " \t\r\n"  # what may stand around JSON
 _DEPTH = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
@@ -27,7 +28,7 @@ class Scanner:
         self._inside = False  # within a string
         self._skip = False  # the piece ended with the backslash of an escape
         self._balanced = False  # all that was opened is closed
-        self._tested: tuple[int, bool] = (0, False)  # after how many pieces the JSON was read, and whether it is JSON
+        self._tested: tuple[int, bool] = (0, True)  # after how many pieces the JSON was read, and whether it is JSON
 
     def is_in_string(self) -> bool:
         """Return whether the pieces so far end inside a string, where white space counts."""
@@ -37,11 +38,16 @@ class Scanner:
     def is_complete(self) -> bool:
         """Return whether the pieces so far are one complete JSON object, array or string."""
         self._catch_up()
-        if not self._balanced:
-            return False
-        if self._tested[0] != self._read:
-            self._tested = (self._read, _is_json("".join(self._pieces)))
-        return self._tested[1]
+        return self._balanced and self._is_json()
+
+    def _is_json(self) -> bool:
+        """Return whether what is balanced is JSON. If not, it never will be; if so, only white space may follow it."""
+        tested, is_json = self._tested
+        if is_json and tested < self._read:
+            new = "".join(self._pieces[tested:])
+            is_json = not new.strip(_SPACE) if tested else _reads(new)
+            self._tested = self._read, is_json
+        return is_json
 
     def _catch_up(self) -> None:
         if self._read < len(self._pieces):
@@ -51,7 +57,7 @@ class Scanner:
     def _scan(self, piece: str) -> None:
         """Read the pieces that came since, as one."""
         if not self._begun:
-            first = piece.lstrip(" \t\r\n")[:1]
+            first = piece.lstrip(_SPACE)[:1]
             self._begun = bool(first)
             if first and first not in '{["':
                 self._depth = 1  # a number or a word never counts as complete
@@ -87,7 +93,7 @@ class Scanner:
         return found.end()
 
 
-def _is_json(text: str) -> bool:
+def _reads(text: str) -> bool:
     try:
         json.loads(text)
     except RecursionError:

@@ -205,7 +205,7 @@ def _openai_arguments(delta_type: type[Any], index: int | None) -> Read:
                 or held["logprobs"] is not None
                 or own["usage"] is not None
                 or place != index
-                or place is True
+                or type(place) is not int
                 or (id is not None and id != "")
                 or (name is not None and name != "")
                 or (content is not None and content != "")

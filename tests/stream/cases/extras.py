@@ -112,8 +112,22 @@ def with_probs(*probs: Json, kind: str = "content") -> Json:
     return {"logprobs": {kind: list(probs)}}
 
 
+NO_ENTRIES: tuple[Json, ...] = (
+    {"content": {}},
+    {"content": [{}]},
+    {"content": [None]},
+    {"content": None, "refusal": {}},
+)
 LOGPROBS = [
     Case("none", [text("Hi"), end()], [said("Hi", logprobs=[])]),
+    *(
+        Case(
+            f"an entry without fields: {kept}",
+            [text("Hi", choice={"logprobs": kept}), text("!", choice=with_probs(prob("!"))), end()],
+            [said("Hi!", logprobs=[prob("!")])],
+        )
+        for kept in NO_ENTRIES
+    ),
     Case(
         "null", [text("Hi", choice={"logprobs": {"content": None, "refusal": None}}), end()], [said("Hi", logprobs=[])]
     ),

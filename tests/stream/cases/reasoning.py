@@ -399,8 +399,58 @@ AS_TEXT = [
     ),
 ]
 
+
+def signed(text: str, sealed: str = "S") -> dict[str, object]:
+    return details(detail("text", index=0, signature=sealed), reasoning=text)
+
+
+# However white space, the signature and the text are cut, it is one text.
+WHITE_SPACE = [
+    *(
+        Case(f"{name}, then the text", [*before, think("one"), end()], [thought("\n one", sealed=True)])
+        for name, before in (
+            ("white space, a signature", [think("\n "), signed("")]),
+            ("a signature, white space", [signed(""), think("\n "), think("")]),
+            ("white space with its signature", [signed("\n ")]),
+            ("white space around a signature", [think("\n"), signed(" ")]),
+        )
+    ),
+    *(
+        Case(f"{name}, then nothing", [*before, text("Hi"), end()], [thought("", sealed=True), said("Hi")])
+        for name, before in (
+            ("white space, a signature", [think("\n "), signed("")]),
+            ("a signature, white space", [signed(""), think("\n ")]),
+            ("white space with its signature", [signed("\n ")]),
+        )
+    ),
+    *(
+        Case(
+            f"in details under text, {name}",
+            [text("Hi"), *(details(one) for one in pieces), end()],
+            [said("Hi"), thought("", details=[detail("text", index=0, text="\n ", signature="S")])],
+        )
+        for name, pieces in (
+            ("with its signature", [detail("text", index=0, text="\n ", signature="S")]),
+            ("before it", [detail("text", index=0, text="\n "), detail("text", index=0, signature="S")]),
+            (
+                "in pieces",
+                [
+                    detail("text", index=0, text="\n"),
+                    detail("text", index=0, text=" "),
+                    detail("text", index=0, signature="S"),
+                ],
+            ),
+        )
+    ),
+    Case(
+        "white space with a signature under text, then the text",
+        [text("Hi"), signed(" "), think("one"), end()],
+        [said("Hi"), thought("", sealed=True), thought(" one")],
+    ),
+]
 GROUPS = {
     "fields": FIELDS,
+    "white space": WHITE_SPACE,
     "twice": TWICE,
     "kept": KEPT,
     "late": LATE,
