@@ -6,6 +6,7 @@ PROFILE = Profile(
     "openai",
     call_id_pattern=r".{1,40}",
     audio=True,
+    opens_seals=False,
     passthrough=frozenset(
         {
             "metadata",
@@ -23,6 +24,7 @@ PROFILE = Profile(
     evidence={
         "call_id_pattern": "https://github.com/agno-agi/agno/issues/5382",
         "audio": "https://github.com/openai/openai-python/blob/main/src/openai/types/chat/chat_completion_content_part_input_audio_param.py",
+        "opens_seals": "https://github.com/openai/codex/issues/8119",
         "passthrough": "https://github.com/openai/openai-python/blob/main/src/openai/types/chat/completion_create_params.py",
     },
 )

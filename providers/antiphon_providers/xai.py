@@ -8,6 +8,7 @@ PROFILE = Profile(
     "xai",
     developer_role=False,
     files=False,
+    opens_seals=False,
     effort_levels=("none", "low", "medium", "high"),
     strict_tools=False,
     passthrough=frozenset({"user"}),
@@ -16,6 +17,7 @@ PROFILE = Profile(
     evidence={
         "developer_role": PI,
         "files": f"{ANY_LLM}/providers/xai/xai.py",
+        "opens_seals": "https://github.com/Wei-Shaw/sub2api/issues/4535",
         "effort_levels": "https://docs.x.ai/developers/model-capabilities/text/reasoning",
         "strict_tools": f"{LITELLM}/xai/chat/transformation.py",
         "passthrough": f"{LITELLM}/xai/chat/transformation.py",

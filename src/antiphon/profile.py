@@ -94,6 +94,8 @@ class Profile:
       last user message, and only where one of them calls a tool.
     - `family`: whose reasoning it is: signed pieces go back only to the family they came from. "": the profile's name.
     - `thought_signatures`: what came beside a tool call (`extra_content`) must come back with it.
+    - `opens_seals`: its servers may open the reasoning that antiphon's gateway sealed in `encrypted_content`; else that
+      is not sent to their Responses endpoint, which refuses it.
     - `effort_field`: where the reasoning effort goes: `reasoning_effort`, the object `reasoning`, or nowhere.
     - `effort_levels`: the levels that are accepted, from low to high; None: any.
 
@@ -136,6 +138,7 @@ class Profile:
     reasoning_replay_always: bool = False
     family: str = ""
     thought_signatures: bool = False
+    opens_seals: bool = True
     effort_field: EffortField = "reasoning_effort"
     effort_levels: tuple[str, ...] | None = None
 

@@ -146,6 +146,32 @@ async def _events(step: ModelStep) -> list[Any]:
     return [event async for event in ScriptedModel([step]).stream_response(*ASKED)]
 
 
+async def test_the_number_of_the_request_stays() -> None:
+    async def numbered(call: ModelCall) -> AsyncIterator[Any]:
+        for event in await _events(ModelStep([assistant_message("Salt.")])):
+            if event.type == "response.completed":
+                event.response._request_id = "req_1"
+            yield event
+
+    events, error = await streamed(chain(ServerFailed("x"), ModelStep.stream(numbered))[0])
+    answer = ModelResponse.of(events[-1].response)
+    assert (error, answer.request_id, answer.usage.requests) == (None, "req_1", 2)
+
+
+async def test_all_models_are_closed_also_where_one_fails_at_it() -> None:
+    closed: list[int] = []
+
+    class Closing(ScriptedModel):
+        async def close(self) -> None:
+            closed.append(len(closed))
+            if len(closed) < 3:
+                raise ConnectionFailed("it is gone")
+
+    with pytest.raises(ConnectionFailed, match="it is gone"):
+        await FallbackModel([Closing(), Closing(), Closing()]).close()
+    assert closed == [0, 1, 2]
+
+
 async def test_leaving_a_stream_closes_the_model_that_speaks() -> None:
     closed: list[str] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -174,6 +175,27 @@ async def test_closing_closes_all() -> None:
     provider = MultiProvider(provider_map={"a": own, "b": own})
     await provider.aclose()
     assert own.closed == 1
+
+
+@pytest.mark.parametrize("failing", [False, True])
+async def test_closing_closes_the_models_of_any_llm(failing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("any_llm")
+    closed: list[Model] = []
+
+    async def close(model: Model) -> None:
+        closed.append(model)
+
+    class Broken(Own):
+        async def aclose(self) -> None:
+            raise OSError("it is gone")
+
+    monkeypatch.setattr(AnyLLMModel, "close", close)
+    provider = MultiProvider(provider_map={"a": Broken()} if failing else {})
+    model = provider.get_model("any-llm/openai:tiny")
+    assert provider.get_model("any-llm/openai:tiny") is model
+    with pytest.raises(OSError, match="gone") if failing else nullcontext():
+        await provider.aclose()
+    assert closed == [model]
 
 
 @needs_backends

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import logging
+import threading
 from typing import Any
 
 import httpx2
@@ -35,7 +38,7 @@ from antiphon.models import (
     retry_policies,
 )
 from antiphon.models.native_input import native_input
-from tests.providers.backends.loopback import Act, Request, Script, answer, chunked, data, serve
+from tests.providers.backends.loopback import Act, Pause, Request, Script, answer, chunked, data, free_port, serve
 
 from .scripted import calls, collect, reasoning, text
 
@@ -135,6 +138,75 @@ async def test_errors_are_typed(status: str, error: dict[str, Any], kind: type[P
     assert "abcdefghij" not in str(caught.value)
 
 
+LONG = "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens."
+# name -> status, body, what is raised, its words, its code and parameter
+BODIES: dict[str, tuple[str, Any, type[ProviderError], str, tuple[Any, Any]]] = {
+    "numbers": (
+        "400 Bad Request",
+        {"error": {"message": "no", "code": 400, "param": 3}},
+        BadRequest,
+        "no",
+        ("400", "3"),
+    ),
+    "words that tell": (
+        "400 Bad Request",
+        {"message": LONG, "code": 400},
+        ContextLengthExceeded,
+        "8192",
+        ("400", None),
+    ),
+    "a text": ("404 Not Found", {"error": "model 'tiny' not found"}, NotFound, "model 'tiny' not found", (None, None)),
+    "a detail": ("404 Not Found", {"detail": "Not Found"}, NotFound, "404 - Not Found", (None, None)),
+    "a page": ("502 Bad Gateway", "<html>away</html>", ServerFailed, "away", (None, None)),
+    "nothing": ("503 Service Unavailable", "", ServerFailed, "503", (None, None)),
+    "a key": ("401 Unauthorized", {"detail": "sk-abcdefghijklmnop"}, AuthenticationFailed, "401 - ", (None, None)),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+async def test_what_the_body_of_an_error_says(name: str) -> None:
+    status, body, kind, words, said = BODIES[name]
+    async with serve(answer(body, status)) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1")
+        with pytest.raises(kind, match=words) as caught:
+            await model.create(REQUEST)
+        await model.close()
+    assert (caught.value.code, caught.value.param) == said
+    assert "abcdefghij" not in str(caught.value)
+
+
+# name -> what the server streams instead of an answer, what is raised
+IN_STREAMS: dict[str, tuple[dict[str, Any], type[ProviderError]]] = {
+    "a status": ({"error": {"message": "slow down", "code": 429}}, RateLimited),
+    "a code": ({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, RateLimited),
+    "words": ({"error": {"message": LONG, "code": 400}}, ContextLengthExceeded),
+    "a text": ({"error": "it broke"}, ServerFailed),
+    "an event": ({"type": "error", "message": "slow down", "code": "rate_limit_exceeded"}, RateLimited),
+    "an event with a status": ({"type": "error", "message": LONG, "code": "400"}, ContextLengthExceeded),
+    "a failed response": (
+        {"type": "response.failed", "response": {"status": "failed", "error": {"code": "429", "message": "slow down"}}},
+        RateLimited,
+    ),
+    "a failed response that says nothing": (
+        {"type": "response.failed", "response": {"status": "failed", "error": None}},
+        ServerFailed,
+    ),
+}
+
+
+@pytest.mark.parametrize("repair", [False, True])
+@pytest.mark.parametrize("name", IN_STREAMS)
+async def test_what_fails_in_the_stream_is_typed(name: str, repair: bool) -> None:
+    said, kind = IN_STREAMS[name]
+    async with serve(chunked([data(said)])) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", repair=repair)
+        with pytest.raises(kind) as caught:
+            await model.create(REQUEST, stream=True)
+        await model.close()
+    assert type(caught.value) is kind
+    assert "None" not in str(caught.value)
+
+
 async def test_no_connection() -> None:
     model = OpenAIResponsesModel("tiny", base_url="http://127.0.0.1:9/v1")
     with pytest.raises(ConnectionFailed):
@@ -148,6 +220,84 @@ async def test_too_slow() -> None:
         with pytest.raises(TimedOut):
             await model.create(REQUEST, timeout=0.05)
         await model.close()
+
+
+async def _heard(model: OpenAIResponsesModel, heard: list[Any]) -> None:
+    await collect(await model.create(REQUEST, stream=True, timeout=0.3), heard)
+
+
+@pytest.mark.parametrize("repair", [False, True])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_timeout_is_that_of_the_whole_attempt(stream: bool, repair: bool) -> None:
+    """A server that always says something, and never comes to an end, is left too."""
+    said = events_as_bytes(events_of(text("Hello").chunks)[:5]) if stream else [b"{"]
+    alive = [b": alive\n\n" if stream else b" ", Pause(0.02)] * 500
+    async with serve(
+        chunked([*said, *alive], content_type="text/event-stream" if stream else "application/json")
+    ) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", repair=repair)
+        heard: list[Any] = []
+        with pytest.raises(TimedOut, match=r"within 0.3 s"):
+            await (_heard(model, heard) if stream else model.create(REQUEST, timeout=0.3))
+        await server.until(lambda now: now.open == 0)
+        await model.close()
+    assert [event.type for event in heard[-1:]] == (
+        [] if not stream else ["response.failed"] if repair else [heard[4].type]
+    )
+
+
+async def test_a_model_in_many_event_loops() -> None:
+    """Each has its own connections; what one of them closes is open in the others."""
+    events = events_of(text("Hello").chunks)
+    async with serve(server_of(events)) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1")
+        answers: list[str] = []
+
+        async def ask() -> None:
+            answers.extend([(await model.create(REQUEST)).output_text for _ in range(2)])
+            await model.close()
+
+        threads = [threading.Thread(target=lambda: asyncio.run(ask())) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        await ask()
+        await asyncio.to_thread(lambda: [thread.join(20) for thread in threads])
+    assert answers == ["Hello"] * 10
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_model_in_one_event_loop_after_another() -> None:
+    """As programs have it that call `asyncio.run` again and again, and close at the end, if ever."""
+    port = free_port()
+    model = OpenAIResponsesModel("tiny", base_url=f"http://127.0.0.1:{port}/v1")
+    answer_of = server_of(events_of(text("Hello").chunks))
+    wrong: list[dict[str, Any]] = []
+
+    async def ask(close: bool) -> str:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+        async with serve(answer_of, port):
+            said = (await model.create(REQUEST)).output_text
+            gc.collect()
+            await asyncio.sleep(0)
+            if close:
+                await model.close()
+            return str(said)
+
+    assert [asyncio.run(ask(close)) for close in (False, False, True)] == ["Hello"] * 3
+    gc.collect()
+    assert wrong == []
+
+
+async def test_the_number_of_a_request_that_was_tried_again() -> None:
+    events = events_of(text("Hello").chunks)
+    refusal = answer({"error": {"message": "away"}}, "503 Service Unavailable", retry_after="0")
+    scripts = iter([refusal, chunked(events_as_bytes(events), x_request_id="req_2")])
+    async with serve(lambda request: next(scripts)) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", retry=RETRY)
+        stream = await model.create(REQUEST, stream=True)
+        last = [event async for event in stream][-1]
+        await model.close()
+    assert (ModelResponse.of(last.response).request_id, stream.request_id, stream.requests) == ("req_2", "req_2", 2)
 
 
 async def test_a_failed_response_raises() -> None:
@@ -387,6 +537,7 @@ def test_what_antiphon_sealed_stays_out_where_it_cannot_be_opened(item: dict[str
         ("https://api.openai.com/v1", 0),
         ("https://eu.api.openai.com/v1", 0),
         ("https://choir.openai.azure.com/openai/v1", 0),
+        ("https://api.x.ai/v1", 0),
         ("http://127.0.0.1:8080/v1", 1),
         ("https://gateway.choir.example/v1", 1),
     ],
@@ -534,3 +685,22 @@ async def test_no_key_is_said_by_a_response_that_did_not_fail(repair: bool) -> N
         await model.close()
     assert (response.status, response.output_text) == ("incomplete", "Hel")
     assert KEY[:8] not in response.to_json()
+
+
+@pytest.mark.parametrize("gone", [[Act.CLOSE], [Act.RESET]], ids=["closed", "reset"])
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+async def test_a_kept_connection_that_is_gone_is_made_again(gone: Script, streamed: bool) -> None:
+    whole: dict[str, Any] = {"id": "resp_1", "object": "response", "status": "completed", "model": "tiny", "output": []}
+    good = chunked([data({"type": "response.completed", "sequence_number": 0, "response": whole})])
+
+    def script(_: Request) -> Script:
+        return gone if len(server.requests) == 2 else good if streamed else answer(whole)
+
+    async with serve(script) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", api_key="k")
+        for _ in range(3):
+            created = await model.create({"input": "hi"}, stream=streamed)
+            last = [event async for event in created][-1].response if streamed else created
+            assert last.status == "completed"
+        await model.close()
+        assert (len(server.requests), server.connections) == (4, 2)

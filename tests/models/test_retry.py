@@ -14,6 +14,7 @@ from antiphon.models import (
     ModelResponse,
     ModelRetryAdvice,
     ModelRetryBackoffSettings,
+    ModelRetryNormalizedError,
     ModelRetrySettings,
     ModelSettings,
     ModelTracing,
@@ -217,6 +218,74 @@ async def test_waiting_is_as_the_policy_says_then_the_provider_then_the_backoff(
     assert third <= 4.0
 
 
+async def wait_before_the_last(monkeypatch: pytest.MonkeyPatch, retry: ModelRetrySettings, error: Exception) -> float:
+    """Return the seconds that are waited before the last of the attempts that `retry` allows."""
+    waited: list[float] = []
+    sleep = asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        waited.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    model, _ = over(*[failing(error)] * (retry.max_retries or 0), text("Hello"), retry=retry)
+    await model.create(REQUEST, stream=True)
+    return [seconds for seconds in waited if seconds][-1]
+
+
+LONG = {"initial_delay": 90.0, "max_delay": 600.0, "jitter": False}
+STEEP = {"initial_delay": 1.0, "multiplier": 1e200, "max_delay": 4.0, "jitter": False}
+# name -> settings, error, the wait before the last attempt
+WAITS: dict[str, tuple[ModelRetrySettings, Exception, float]] = {
+    "a long backoff of one's own": (retrying(SUGGESTED, 1, **LONG), UNAVAILABLE, 90.0),
+    "a long wait that the policy says": (retrying(lambda told: RetryDecision(True, 300.0), 1), UNAVAILABLE, 300.0),
+    "the policy says less than the provider": (
+        retrying(lambda told: RetryDecision(True, 2.0), 1),
+        RateLimited("slow down", retry_after=3600.0),
+        2.0,
+    ),
+    "growth without bound": (retrying(SUGGESTED, 4, **STEEP), UNAVAILABLE, 4.0),
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+async def test_only_a_provider_is_not_waited_for_too_long(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    retry, error, seconds = WAITS[name]
+    assert await wait_before_the_last(monkeypatch, retry, error) == seconds
+
+
+class Advised(ChatCompletionsModel):
+    """A model whose provider's side gives one advice."""
+
+    def __init__(self, advice: ModelRetryAdvice, backend: Scripted) -> None:
+        super().__init__("tiny", backend=backend, retry=retrying(lambda context: True))
+        self.advice = advice
+
+    def get_retry_advice(self, request: Any) -> ModelRetryAdvice:
+        return self.advice
+
+
+ADVICE = {
+    "go on": (ModelRetryAdvice(retry_after=0.0), 2),
+    "too long a wait": (ModelRetryAdvice(retry_after=3600.0), 1),
+    "it may have been done": (ModelRetryAdvice(replay_safety="unsafe"), 1),
+    "it was given up": (ModelRetryAdvice(normalized=ModelRetryNormalizedError(is_abort=True)), 1),
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+async def test_what_the_providers_side_advises_counts_whatever_the_policy_says(name: str) -> None:
+    advice, requests = ADVICE[name]
+    backend = Scripted([failing(UNAVAILABLE), text("Hello")])
+    model = Advised(advice, backend)
+    if requests == 1:
+        with pytest.raises(ServerFailed):
+            await model.create(REQUEST, stream=True)
+    else:
+        await model.create(REQUEST, stream=True)
+    assert len(backend.bodies) == requests
+
+
 async def test_cancelling_ends_the_waiting() -> None:
     model, backend = over(
         failing(UNAVAILABLE), text("Hello"), retry=retrying(SUGGESTED, initial_delay=50, max_delay=50)
@@ -269,5 +338,6 @@ def test_settings_are_merged_and_told() -> None:
         "backoff": {"initial_delay": 3.0, "max_delay": None, "multiplier": None, "jitter": False},
     }
     assert ModelRetrySettings(1).to_json_dict() == {"max_retries": 1, "backoff": None}
-    with pytest.raises(BadInput, match="max_delay"):
-        ModelRetryBackoffSettings(max_delay=-1)
+    for wrong in (-1, float("nan")):
+        with pytest.raises(BadInput, match="max_delay"):
+            ModelRetryBackoffSettings(max_delay=wrong)

@@ -191,6 +191,12 @@ from antiphon.profile import find_profile
 assert find_profile(base_url="https://api.acme.example/v1").name == "acme"
 assert find_profile(base_url="https://other.example/v1") is None
 """
+OPENS_NONE = """
+from antiphon.models.native_input import may_open
+assert not may_open("https://api.acme.example/v1")
+assert not may_open("https://api.openai.com/v1")
+assert may_open("https://other.example/v1")
+"""
 
 
 def run(path: Path, program: str) -> None:
@@ -203,7 +209,8 @@ def install(path: Path, *points: str) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("\n".join(("[antiphon.providers]", *points)))
-    module = 'from antiphon import Profile\nACME = Profile("acme", base_urls=("api.acme.example",))\nODD = "odd"\n'
+    acme = 'Profile("acme", base_urls=("api.acme.example",), opens_seals=False)'
+    module = f'from antiphon import Profile\nACME = {acme}\nODD = "odd"\n'
     (path / "acme.py").write_text(module)
 
 
@@ -215,6 +222,11 @@ def test_another_distribution_adds_profiles(tmp_path: Path) -> None:
 def test_a_profile_of_another_distribution_is_found(tmp_path: Path) -> None:
     install(tmp_path, "acme = acme:ACME")
     run(tmp_path, FOUND)
+
+
+def test_a_profile_of_another_distribution_says_that_its_servers_open_no_seal(tmp_path: Path) -> None:
+    install(tmp_path, "acme = acme:ACME")
+    run(tmp_path, OPENS_NONE)
 
 
 def test_importing_the_profiles_reads_no_metadata() -> None:

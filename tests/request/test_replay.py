@@ -263,3 +263,53 @@ def test_what_one_family_thought_is_not_told_to_another() -> None:
     for profile, told in ((DEEP, True), (replace(DEEP, name="alias", family="deep"), True), (kimi, False)):
         chat = converted(Q, *items, output("1"), profile=profile)
         assert ("private thought" in json.dumps(chat.body)) is told
+
+
+# --- several families in one history -------------------------------------------------------------------------------
+
+
+def spoke(profile: Profile, mark: str) -> Json:
+    """Return an answer of a backend of that profile, with the reasoning that it makes; all of that has `mark` in it."""
+    made: dict[str, Json] = {
+        "none": {"content": "a", "reasoning_content": mark},
+        "reasoning_content": {"content": "a", "reasoning_content": mark},
+        "reasoning": {"content": "a", "reasoning": mark},
+        "reasoning_details": {
+            "content": "a",
+            "reasoning": mark,
+            "reasoning_details": [{**SIGNED_TEXT, "text": mark, "signature": mark}, {**ENCRYPTED, "data": mark}],
+        },
+        "thinking_blocks": {
+            "content": "a",
+            "reasoning_content": mark,
+            "thinking_blocks": [{**BLOCK, "thinking": mark, "signature": mark}],
+        },
+        "typed_content": {
+            "content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": mark}]},
+                {"type": "text", "text": "a"},
+            ]
+        },
+    }
+    signature = {"extra_content": {"google": {"thought_signature": mark}}} if profile.thought_signatures else {}
+    return {"role": "assistant", **made[profile.reasoning_replay], "tool_calls": [asked(f"c-{mark}", **signature)]}
+
+
+SPEAKERS = [DEEP, BARE, ROUTER, BLOCKS, TYPED, SIGNING, Profile("none"), replace(ROUTER, name="other router")]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("guest", SPEAKERS, ids=lambda one: one.name)
+@pytest.mark.parametrize("host", SPEAKERS, ids=lambda one: one.name)
+def test_families_that_take_turns_hear_of_their_own_reasoning_alone(
+    host: Profile, guest: Profile, streamed: bool
+) -> None:
+    history = [Q]
+    for turn, profile in enumerate((host, guest, host)):
+        chat = converted(*history, profile=profile, tools=[tool()])
+        body = json.dumps([{**one, "tool_call_id": ""} for one in chat.body["messages"]]).replace("c-THOUGHT", "")
+        for earlier, other in enumerate((host, guest, host)[:turn]):
+            takes = profile.reasoning_replay != "none" or profile.thought_signatures
+            assert (f"THOUGHT{earlier} " in body) is (other == profile and takes)
+        items = json.loads(json.dumps(answered(chat, spoke(profile, f"THOUGHT{turn} "), streamed=streamed)))
+        history = [*history, *items, *(output(item["call_id"]) for item in items if "call_id" in item)]

@@ -87,6 +87,7 @@ SIGNED = st.sampled_from(
             {},
             {"encrypted_content": "x"},
             {"content": []},
+            {"summary": []},
             {"summary": "odd"},
             {"encrypted_content": "antiphon1.!"},
         ),
@@ -109,6 +110,9 @@ ITEMS = st.one_of(
         [
             {"type": "item_reference", "id": "x"},
             {"type": "message", "role": "assistant", "content": [], "refusal": "no"},
+            {"role": "assistant", "content": "a", "reasoning_content": "t"},
+            {"role": "assistant", "content": "a", "reasoning": "t", "reasoning_details": [DETAIL]},
+            {"role": "assistant", "content": [{"type": "reasoning_text", "text": "t"}]},
         ]
     ),
 )

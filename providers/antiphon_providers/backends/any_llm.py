@@ -10,9 +10,10 @@ from typing import Any
 
 from antiphon.backend import Timeout, Timeouts, close
 from antiphon.errors import BadInput, ExtraMissing
+from antiphon.models.per_loop import PerLoop
 
 from .sdk import SDKBackend
-from .shared import PerLoop, optional
+from .shared import optional
 
 _NAMED = re.compile(r"(?P<provider>[^:/]+)[:/](?P<model>.+)")
 

@@ -16,12 +16,14 @@ import msgspec
 from antiphon import __version__
 from antiphon.backend import Answered, Form, Pieces, Timeout, Timeouts
 from antiphon.errors import BadInput, ProviderError
+from antiphon.models.kept import KeptConnections
+from antiphon.models.per_loop import PerLoop
 
 from .answer import CLIENT_ERRORS, Answer
 from .concealing import Concealer, Hide, secret_values
 from .failures import failure_of_error
 from .pace import Pace, settled, timed_out
-from .shared import PerLoop, key_of, without_credentials
+from .shared import key_of, without_credentials
 
 ENDPOINT = "/chat/completions"
 
@@ -68,7 +70,7 @@ class HttpBackend:
         self._limits = httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_idle_connections)
         self._proxy, self._verify, self._trust_env = proxy, _certificates(verify), trust_env
         self._given = client
-        self._clients = PerLoop(self._connect, httpx2.AsyncClient.aclose)
+        self._clients = PerLoop(self._connect, KeptConnections.aclose)
         if self._query:
             logging.getLogger("httpx2").addFilter(_without_query)
 
@@ -195,8 +197,8 @@ class HttpBackend:
 
         return Answer(send, pace, hide)
 
-    def _connect(self) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(
+    def _connect(self) -> KeptConnections:
+        return KeptConnections(
             verify=self._verify,
             proxy=self._proxy,
             trust_env=self._trust_env,

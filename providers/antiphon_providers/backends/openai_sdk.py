@@ -9,20 +9,19 @@ from inspect import signature
 from typing import Any
 
 import httpx2
-from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, OpenAIError
+from openai import AsyncOpenAI, AsyncStream
 from openai.resources.chat.completions import AsyncCompletions
 
 from antiphon.backend import Timeout, Timeouts
-from antiphon.errors import BadInput
 from antiphon.models.begun import Begun, begins_events
+from antiphon.models.per_loop import PerLoop
+from antiphon.models.sdk_client import sdk_client
 
 from .completion import is_stream
 from .concealing import Hide, secret_values
 from .failures import failure_of_page
 from .sdk import SDKBackend
-from .shared import PerLoop
 
-NO_KEY = "none"  # the SDK wants a key, also for servers that want none
 # What the SDK takes by name. The rest of a request goes in `extra_body`.
 _PARAMETERS = frozenset(signature(AsyncCompletions.create).parameters) - {"self"}
 
@@ -49,7 +48,7 @@ class OpenAISDKBackend(SDKBackend):
     ) -> None:
         super().__init__(base_url, api_key, api_key_env=api_key_env, headers=headers, body=body, timeout=timeout)
         self._secrets += tuple(secret_values(query))
-        self._options: dict[str, Any] = {"max_retries": 0, "default_query": query, **options}
+        self._options: dict[str, Any] = {"default_query": query, **options}
         self._given = client
         self._clients = PerLoop(self._connect, lambda client: client.close())
 
@@ -109,10 +108,4 @@ class OpenAISDKBackend(SDKBackend):
         return self._given or self._clients.get()
 
     def _connect(self) -> AsyncOpenAI:
-        key = self._key or (NO_KEY if self._base_url else None)
-        # Connections that the SDK makes itself are closed, when they are collected, in whatever loop runs then, not theirs.
-        options = {**self._options, "http_client": self._options.get("http_client") or DefaultAsyncHttpxClient()}
-        try:
-            return AsyncOpenAI(base_url=self._base_url, api_key=key, **options)
-        except OpenAIError as problem:
-            raise BadInput(f"the OpenAI SDK: {problem}") from None
+        return sdk_client(self._base_url, self._key, self._options)

@@ -1,17 +1,13 @@
-"""What several backends need: keys from the environment, optional packages, one client for each event loop."""
+"""What several backends need: keys from the environment, optional packages."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Awaitable, Callable
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from antiphon.errors import BadInput, ExtraMissing
-
-C = TypeVar("C")
 
 
 def key_of(api_key: str | None, api_key_env: str | None) -> str | None:
@@ -43,27 +39,3 @@ def optional(module: str, extra: str) -> Any:
         raise ExtraMissing(
             f"this backend needs the package {module!r} ({problem}): pip install 'antiphon[{extra}]'", extra=extra
         ) from problem
-
-
-class PerLoop(Generic[C]):
-    """One client for each event loop: connections belong to the loop that made them."""
-
-    def __init__(self, make: Callable[[], C], close: Callable[[C], Awaitable[None]]) -> None:
-        self._make, self._close = make, close
-        self._clients: dict[asyncio.AbstractEventLoop, C] = {}
-
-    def get(self) -> C:
-        """Return the client of the loop that runs; it is made at its first use."""
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            for gone in [one for one in self._clients if one.is_closed()]:
-                del self._clients[gone]  # nothing of it can be closed any more
-            client = self._clients[loop] = self._make()
-        return client
-
-    async def close(self) -> None:
-        """Close the client of the loop that runs. The next use makes a new one."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await self._close(client)

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from antiphon.backend import Backend, load_backend, request_id_of
 from antiphon.errors import AntiphonError, BadInput, ExtraMissing
+from antiphon.models.call import ModelCall
 from antiphon.models.chat import ChatCompletionsModel, choose_profile
 from antiphon.models.defaults import get_default_model
 from antiphon.models.exchange import Exchange
 from antiphon.models.multi_provider import MultiProvider
-from antiphon.models.params import create_params
 from antiphon.models.retry import ModelRetrySettings, advise
 from antiphon.models.settings import ModelSettings
 from antiphon.models.usage import Usage
 from antiphon.profile import Profile
 
 try:
-    from agents import AgentOutputSchemaBase, GenerationSpanData, Handoff, ModelBehaviorError, ModelResponse, Span, Tool
-    from agents import ModelSettings as AgentsSettings
+    from agents import GenerationSpanData, ModelBehaviorError, ModelResponse, Span
     from agents import Usage as AgentsUsage
-    from agents.models.interface import Model, ModelProvider, ModelTracing
+    from agents.models.interface import Model, ModelProvider
     from agents.models.openai_responses import Converter
     from agents.retry import ModelRetryAdvice, ModelRetryAdviceRequest, ModelRetryNormalizedError
     from agents.tracing import generation_span
@@ -62,36 +62,16 @@ class AntiphonModel(Model):
         self.chat = ChatCompletionsModel(model, **options) if isinstance(model, str) else model
         self._incomplete = incomplete
 
-    async def get_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: AgentsSettings,
-        tools: list[Tool],
-        output_schema: AgentOutputSchemaBase | None,
-        handoffs: list[Handoff[Any, Any]],
-        tracing: ModelTracing,
-        *,
-        previous_response_id: str | None = None,
-        conversation_id: str | None = None,
-        prompt: Any = None,
-    ) -> ModelResponse:
+    async def get_response(self, *said: Any, **more: Any) -> ModelResponse:
         """Return the answer. Raises a ProviderError where it failed, ModelBehaviorError where it was cut."""
-        stored: dict[str, Any] = {
-            "previous_response_id": previous_response_id,
-            "conversation_id": conversation_id,
-            "prompt": prompt,
-        }
-        settings = ModelSettings.of(model_settings)
-        said = (system_instructions, input, settings, offered(tools, handoffs), output_schema, ())
-        with self._span(settings, tracing, system_instructions, input) as span:
-            exchange = self._exchange(create_params(*said, **stored), settings, stream=False)
-            response: Response = await exchange.response()
+        call = called(*said, **more)
+        with self._span(call) as span:
+            response: Response = await self._exchange(call, stream=False).response()
             if response.status == "incomplete":
                 if self._incomplete == "raise" or not may_be_taken(response):
                     raise ModelBehaviorError(f"the answer is incomplete: {response.incomplete_details}")
                 response = whole(response)
-            traced(span, response, tracing)
+            traced(span, response, call)
         return ModelResponse(
             output=response.output,
             usage=usage_of(response),
@@ -99,36 +79,16 @@ class AntiphonModel(Model):
             request_id=request_id_of(response),
         )
 
-    async def stream_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: AgentsSettings,
-        tools: list[Tool],
-        output_schema: AgentOutputSchemaBase | None,
-        handoffs: list[Handoff[Any, Any]],
-        tracing: ModelTracing,
-        *,
-        previous_response_id: str | None = None,
-        conversation_id: str | None = None,
-        prompt: Any = None,
-    ) -> AsyncIterator[Any]:
+    async def stream_response(self, *said: Any, **more: Any) -> AsyncIterator[Any]:
         """Yield the events of the answer. Raises a ProviderError where it fails before the first."""
-        stored: dict[str, Any] = {
-            "previous_response_id": previous_response_id,
-            "conversation_id": conversation_id,
-            "prompt": prompt,
-        }
-        settings = ModelSettings.of(model_settings)
-        said = (system_instructions, input, settings, offered(tools, handoffs), output_schema, ())
-        with self._span(settings, tracing, system_instructions, input) as span:
-            exchange = self._exchange(create_params(*said, **stored), settings, stream=True)
-            taker = Taker() if self._incomplete == "complete" else None
-            async with aclosing(await exchange.stream()) as events:
+        call = called(*said, **more)
+        taker = Taker() if self._incomplete == "complete" else None
+        with self._span(call) as span:
+            async with aclosing(await self._exchange(call, stream=True).stream()) as events:
                 async for event in events:
                     for one in taker.feed(event) if taker else (event,):
                         if isinstance(one, ResponseCompletedEvent):
-                            traced(span, one.response, tracing)
+                            traced(span, one.response, call)
                         yield one
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
@@ -146,21 +106,20 @@ class AntiphonModel(Model):
 
     # --- inside ------------------------------------------------------------------------------------------------
 
-    def _exchange(self, params: Mapping[str, Any], settings: ModelSettings, *, stream: bool) -> Exchange:
+    def _exchange(self, call: ModelCall, *, stream: bool) -> Exchange:
         """Return the request. The SDK's settings of retries are its Runner's: ours are those of the model alone."""
-        request = {**params, "extra_query": settings.extra_query, "extra_headers": settings.extra_headers}
+        settings = call.model_settings
+        request = {**call.params(), "extra_query": settings.extra_query, "extra_headers": settings.extra_headers}
         raw = bool(settings.preserve_raw_usage)
         return self.chat.exchange(request, stream=stream, timeout=settings.timeout, preserve_raw_usage=raw)
 
     @contextmanager
-    def _span(
-        self, settings: ModelSettings, tracing: ModelTracing, instructions: str | None, input: str | list[Any]
-    ) -> Generator[Span[GenerationSpanData]]:
-        config = settings.to_traceable_dict()
+    def _span(self, call: ModelCall) -> Generator[Span[GenerationSpanData]]:
+        config, tracing = call.model_settings.to_traceable_dict(), call.tracing
         with generation_span(model=self.chat.model, model_config=config, disabled=tracing.is_disabled()) as span:
             if tracing.include_data():
-                asked = [{"role": "user", "content": input}] if isinstance(input, str) else input
-                system = [{"role": "system", "content": instructions}] if instructions else []
+                asked = [{"role": "user", "content": call.input}] if isinstance(call.input, str) else call.input
+                system = [{"role": "system", "content": call.system_instructions}] if call.system_instructions else []
                 span.span_data.input = [*system, *asked]
             try:
                 yield span
@@ -242,9 +201,12 @@ class AntiphonProvider(ModelProvider):
         return MultiProvider(openai_api_key=api_key, openai_use_responses=False, **self._options)
 
 
-def offered(tools: list[Tool], handoffs: list[Handoff[Any, Any]]) -> list[Any]:
-    """Return tools and handoffs as the Responses API has them."""
-    return list(Converter.convert_tools(tools, handoffs).tools)
+def called(*said: Any, **more: Any) -> ModelCall:
+    """Return what the SDK's Runner says to a model as a call of ours, with tools and handoffs as the Responses API has
+    them."""
+    call = ModelCall(*said, **more)
+    offered = Converter.convert_tools([*call.tools], [*call.handoffs]).tools
+    return replace(call, model_settings=ModelSettings.of(call.model_settings), tools=offered, handoffs=())
 
 
 def usage_of(response: Response) -> AgentsUsage:
@@ -263,9 +225,9 @@ def usage_of(response: Response) -> AgentsUsage:
     )
 
 
-def traced(span: Span[GenerationSpanData], response: Response, tracing: ModelTracing) -> None:
+def traced(span: Span[GenerationSpanData], response: Response, call: ModelCall) -> None:
     """Put the answer and its usage into the span."""
     usage = Usage.of(response)
     span.span_data.usage = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    if tracing.include_data():
+    if call.tracing.include_data():
         span.span_data.output = [item.model_dump() for item in response.output]

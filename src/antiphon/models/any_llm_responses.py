@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from antiphon.backend import Backend, load_backend
+from antiphon.backend import load_backend
 from antiphon.errors import BadInput
 
 from .openai_responses import OpenAIResponsesModel
 from .retry import ModelRetrySettings
 
 
+@runtime_checkable
 class Responds(Protocol):
-    """What is asked of the backend."""
+    """A backend that has the Responses API too."""
 
     async def respond(self, request: Mapping[str, Any]) -> Any: ...
 
@@ -40,9 +41,10 @@ class AnyLLMResponsesModel(OpenAIResponsesModel):
         super().__init__(model, retry=retry, check=check, repair=True)
         self._key, self._base_url = api_key, base_url
         named = {"base_url": base_url, "api_key": api_key, **options}
-        self._backend = responding(
-            load_backend("any_llm", **{key: one for key, one in named.items() if one is not None})
-        )
+        backend: Any = load_backend("any_llm", **{key: one for key, one in named.items() if one is not None})
+        if not isinstance(backend, Responds):
+            raise BadInput(f"{backend!r} has no `respond`: it is asked by chat completions alone")
+        self._backend = backend
 
     async def close(self) -> None:
         """Close the connections of the event loop that runs."""
@@ -53,12 +55,3 @@ class AnyLLMResponsesModel(OpenAIResponsesModel):
 
     async def _ask(self, request: Mapping[str, Any]) -> Any:
         return await self._backend.respond(request)
-
-
-def responding(backend: Backend) -> Responds:
-    """Return a backend that has the Responses API too. Raises BadInput for one that has not."""
-    respond = getattr(backend, "respond", None)
-    if not callable(respond):
-        raise BadInput(f"{backend!r} has no `respond`: it is asked by chat completions alone")
-    held: Any = backend
-    return held  # type: ignore[no-any-return]  # it has just been looked at

@@ -17,6 +17,7 @@ from antiphon.ids import IdsChoice
 from antiphon.logger import logger
 from antiphon.profile import DEFAULT, Profile, find_profile, load_profile
 from antiphon.request import Change, to_chat_request
+from antiphon.request.read import settled
 from antiphon.stream.chunk import fields, plain
 from antiphon.stream.emit import EventStyle
 from antiphon.stream.faults import redact
@@ -92,7 +93,7 @@ class ChatCompletionsModel(CallModel):
         in the response's `provider_data`. Raises BadRequest where it cannot be sent, BadInput where the backend takes
         no query for one call.
         """
-        held = {key: one if key == "input" else plain(one) for key, one in fields(request).items()}
+        held = {key: one if key == "input" else plain(one) for key, one in settled(fields(request)).items()}
         asked_with = {**fields(held.get("extra_query")), **(query or {})}
         if asked_with and not takes_query(self.backend):
             raise BadInput(

@@ -17,7 +17,7 @@ from antiphon.exceptions import AgentsException, UserError
 from antiphon.stream.chunk import fields, many
 
 from .chatcmpl_content import extract_all_content, extract_text_content
-from .chatcmpl_history import How, messages_of
+from .chatcmpl_history import History, How
 from .params import CHOICE_MODES, tool_param
 
 Json = dict[str, Any]
@@ -51,7 +51,7 @@ class Converter:
         The options are those of `How`. Raises UserError for items that chat has not, and, where strict, for a tool
         output without text, which is else replaced by a note; TypeError for an option that is none.
         """
-        return messages_of(items, How(model, *positional, **options))
+        return History(How(model, *positional, **options)).messages(items)
 
     @classmethod
     def message_to_output_items(

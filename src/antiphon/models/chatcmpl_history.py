@@ -20,7 +20,7 @@ from antiphon.request.report import BadRequest, Place, Report
 from antiphon.request.turns import Reasoned, Turns
 from antiphon.stream.chunk import fields, is_object, many, text_of, word
 
-from .chatcmpl_content import extract_all_content, extract_text_content
+from .chatcmpl_content import Part, extract_all_content, extract_text_content
 from .reasoning_content_replay import (
     MADE_HERE,
     ShouldReplayReasoningContent,
@@ -51,32 +51,39 @@ class How:
     should_replay_reasoning_content: ShouldReplayReasoningContent | None = None
     strict_feature_validation: bool = False
 
-    @property
-    def replays_blocks(self) -> bool:
-        """Whether signed thinking blocks go back."""
-        return self.preserve_thinking_blocks and self._profile.reasoning_replay == "thinking_blocks"
 
-    @property
-    def replays_some(self) -> bool:
-        """Whether reasoning may go back."""
-        told = self.should_replay_reasoning_content is not None or self._profile.reasoning_replay == "reasoning_content"
-        return bool(self.model) and (told or self.replays_blocks)
+class History:
+    """Reads items as `Converter` gives them, and puts reasoning where the model that is named takes it back.
 
-    @property
-    def signs(self) -> bool:
-        """Whether thought signatures go back on their calls."""
-        return self._profile.thought_signatures
+    Raises UserError for what chat cannot hold.
+    """
 
-    @property
-    def _profile(self) -> Profile:
-        return (profile_by_word(self.model) if self.model else None) or DEFAULT
+    def __init__(self, how: How) -> None:
+        self.how = how
+        self.scope = Scope(BLOCKS, Report(strict=False), Names())
+        profile = (profile_by_word(how.model) if how.model else None) or DEFAULT
+        self.signs = profile.thought_signatures
+        self.blocks = how.preserve_thinking_blocks and profile.reasoning_replay == "thinking_blocks"
+        self.asks = how.should_replay_reasoning_content is not None or profile.reasoning_replay == "reasoning_content"
 
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Reads items as `Converter` gives them. Raises UserError for what chat cannot hold."""
-
-    how: How
+    def messages(self, items: str | Iterable[Any]) -> list[ChatMessage]:
+        """Return the chat messages of the items. Called once."""
+        if isinstance(items, str):
+            return [{"role": "user", "content": items}]
+        ride = self._ride if self.signs else None
+        thinks = bool(self.how.model) and (self.asks or self.blocks)
+        turns = Turns(self.scope.report, CallIds(self.scope), "keep", thinks=thinks, ride=ride)
+        names: dict[Any, str] = {}
+        find = _as_they_are(names)
+        dialect = Dialect(self.read, _content, self._usual_output, names, None, find, ROLES, False)
+        read_history(list(items), turns, dialect)
+        made = turns.finish()
+        if self.how.model is not None:
+            self._put_back(turns.reasoned, self.how.model)
+        for message in turns.refusing:
+            if not message["content"] and "tool_calls" not in message:
+                del message["content"]
+        return made
 
     def read(self, item: Any, number: int) -> Iterable[Entry]:
         """Yield what the item says."""
@@ -112,7 +119,7 @@ class Reader:
             return _answer(content, path)
         if role not in ("user", "system", "developer"):
             raise UserError(f"Unexpected role in a message: {role}")
-        return Message(role, extract_all_content(content) if role == "user" else extract_text_content(content), path)
+        return Message(role, _content(role, content), path)
 
     def _output(self, held: Json, path: str) -> Entry:
         if held.get("call_id") is None:
@@ -120,10 +127,22 @@ class Reader:
                 "Unpaired function outputs are supported by Responses but cannot be converted to Chat Completions "
                 "tool messages. Use a Responses model to preserve this input."
             )
-        content = extract_all_content(held.get("output") or [])
-        if not isinstance(content, str) and not self.how.preserve_tool_output_all_content:
-            content = [part for part in content if part["type"] == "text"]
-        return Output(word(held["call_id"]), content if isinstance(content, str) else content or self._omitted(), path)
+        kept = self._kept(held.get("output") or [])
+        return Output(word(held["call_id"]), kept if isinstance(kept, str) else kept or self._omitted(), path)
+
+    def _usual_output(self, output: Any) -> tuple[Any, list[Any]]:
+        """Return the content of a tool's output that is a list: what is left of it is something, and so it is usual."""
+        kept = self._kept(output) if output.__class__ is list else ""
+        if not kept:
+            raise Odd
+        return kept, []
+
+    def _kept(self, output: str | Iterable[Any]) -> str | list[Part]:
+        """Return what a tool message holds of an output."""
+        content = extract_all_content(output)
+        if isinstance(content, str) or self.how.preserve_tool_output_all_content:
+            return content
+        return [part for part in content if part["type"] == "text"]
 
     def _omitted(self) -> str:
         said = (
@@ -136,6 +155,36 @@ class Reader:
             "%s Replacing the tool output with a placeholder; strict_feature_validation raises instead.", said
         )
         return OMITTED
+
+    def _ride(self, turns: Turns, call: ChatMessage, given: Any, place: Place) -> None:
+        """Put a thought signature on its call."""
+        data: Json = fields(given) if is_object(given) else {}
+        signature = data.get("thought_signature")
+        if signature or data.get("extra_content"):
+            call["extra_content"] = data.get("extra_content") or {"google": {"thought_signature": signature}}
+
+    def _put_back(self, reasoned: Iterable[Reasoned], model: str) -> None:
+        """Put the reasoning of the turns into their messages."""
+        for one in reasoned:
+            texts = [_summary(thought) for thought in one.thoughts if self._replays(thought, model)]
+            if any(texts):
+                one.message["reasoning_content"] = joined(texts)
+            if self.blocks:
+                self._sign(one, model)
+
+    def _sign(self, one: Reasoned, model: str) -> None:
+        memories = [remember(thought, self.scope) for thought in one.thoughts if _is_of(thought, model)]
+        one.message.update(REPLAYS["thinking_blocks"](memories, one.riding, self.scope))
+        if "thinking_blocks" in one.message:
+            return
+        parts = [part for thought in one.thoughts for part in _signed(thought, model)]
+        if parts:
+            text = one.message.get("content")
+            one.message["content"] = [*parts, *([{"type": "text", "text": text}] if text else [])]
+
+    def _replays(self, thought: Thought, model: str) -> bool:
+        should = self.how.should_replay_reasoning_content or default_should_replay_reasoning_content
+        return should(asked_about(thought.item, model, self.how.base_url))
 
 
 def _answer(content: Any, path: str) -> Answer:
@@ -154,44 +203,6 @@ def _answer(content: Any, path: str) -> Answer:
     return Answer(joined(texts), path, joined(refusals))
 
 
-@dataclass(frozen=True, slots=True)
-class Thinking:
-    """Puts reasoning, and what came beside calls, where the model that is named takes it back."""
-
-    how: How
-    scope: Scope
-
-    def ride(self, turns: Turns, call: ChatMessage, given: Any, place: Place) -> None:
-        """Put a thought signature on its call."""
-        data: Json = fields(given) if is_object(given) else {}
-        signature = data.get("thought_signature")
-        if signature or data.get("extra_content"):
-            call["extra_content"] = data.get("extra_content") or {"google": {"thought_signature": signature}}
-
-    def put_back(self, reasoned: Iterable[Reasoned], model: str) -> None:
-        """Put the reasoning of the turns into their messages."""
-        for one in reasoned:
-            texts = [_summary(thought) for thought in one.thoughts if self._replays(thought, model)]
-            if any(texts):
-                one.message["reasoning_content"] = joined(texts)
-            if self.how.replays_blocks:
-                self._sign(one, model)
-
-    def _sign(self, one: Reasoned, model: str) -> None:
-        memories = [remember(thought, self.scope) for thought in one.thoughts if _is_of(thought, model)]
-        one.message.update(REPLAYS["thinking_blocks"](memories, one.riding, self.scope))
-        if "thinking_blocks" in one.message:
-            return
-        parts = [part for thought in one.thoughts for part in _signed(thought, model)]
-        if parts:
-            text = one.message.get("content")
-            one.message["content"] = [*parts, *([{"type": "text", "text": text}] if text else [])]
-
-    def _replays(self, thought: Thought, model: str) -> bool:
-        should = self.how.should_replay_reasoning_content or default_should_replay_reasoning_content
-        return should(asked_about(thought.item, model, self.how.base_url))
-
-
 def _as_they_are(names: dict[Any, str]) -> Find:
     """Return what finds the names of functions, and keeps them: each is its own, whatever its namespace."""
 
@@ -206,45 +217,11 @@ def _as_they_are(names: dict[Any, str]) -> Find:
     return find
 
 
-def messages_of(items: str | Iterable[Any], how: How) -> list[ChatMessage]:
-    """Return the chat messages of a history. Raises UserError for what chat cannot hold."""
-    if isinstance(items, str):
-        return [{"role": "user", "content": items}]
-    scope = Scope(BLOCKS, Report(strict=False), Names())
-    thinking = Thinking(how, scope)
-    ride = thinking.ride if how.signs else None
-    turns = Turns(scope.report, CallIds(scope), "keep", thinks=how.replays_some, ride=ride)
-    names: dict[Any, str] = {}
-    dialect = Dialect(
-        Reader(how).read, _content, lambda output: _output(output, how), names, None, _as_they_are(names), ROLES, False
-    )
-    read_history(list(items), turns, dialect)
-    made = turns.finish()
-    if turns.reasoned and how.model is not None:
-        thinking.put_back(turns.reasoned, how.model)
-    for message in turns.refusing:
-        if not message["content"] and "tool_calls" not in message:
-            del message["content"]
-    return made
-
-
 def _content(role: str, content: Any) -> Any:
     """Return the content of a message that is a list, in the parts of chat."""
     if role == "assistant":
         raise Odd
     return extract_all_content(content) if role == "user" else extract_text_content(content)
-
-
-def _output(output: Any, how: How) -> tuple[Any, list[Any]]:
-    """Return the content of a tool's output that is a list: what is left of it is something, and so it is usual."""
-    if output.__class__ is not list:
-        raise Odd
-    parts = extract_all_content(output)
-    if not how.preserve_tool_output_all_content:
-        parts = [part for part in parts if not isinstance(part, str) and part["type"] == "text"]
-    if not parts:
-        raise Odd
-    return parts, []
 
 
 def _summary(thought: Thought) -> str:

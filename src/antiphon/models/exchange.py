@@ -8,14 +8,15 @@ An attempt that fails before its first item is invisible and may be repeated. Af
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from antiphon.backend import Backend, Timeout, close, request_id_of
 from antiphon.errors import BadAnswer
 from antiphon.ids import IdsChoice
 from antiphon.profile import Profile
-from antiphon.request import ChatRequest, Restore
+from antiphon.request import ChatRequest
 from antiphon.request.restore import TERMINALS
 from antiphon.request.styles import OBJECTS, style_of
 from antiphon.stream.accumulate import HEADS, is_json
@@ -30,9 +31,14 @@ from .retrying import Retrying
 # What is held until something else comes: the head, and the end of a response that failed before its first item.
 HELD = frozenset({*HEADS, "error", "response.failed"})
 
+Renew: TypeAlias = Callable[[Any], Iterable[Any]]  # what is handed out of an event
+
 
 class Attempt:
-    """The events of one attempt, begun. `held`: those that are not handed out yet. `failure`: why there are no others."""
+    """The events of one attempt. `held`: those that came by `begin`. `failure`: why there are no others.
+
+    `error`: gives what the response failed with, once its events have ended.
+    """
 
     def __init__(self, events: AsyncGenerator[Any, None], error: Callable[[], BaseException | None]) -> None:
         self.events, self.error = events, error
@@ -41,29 +47,51 @@ class Attempt:
 
     async def begin(self) -> None:
         """Pull events until one comes that can be handed out, or the end."""
-        async for event in self.events:
-            self.held.append(event)
-            if style_of(event).kind(event) not in HELD:
-                return
-        self.failure = self.error()
+        if not await begins(self.events, self.held):
+            self.failure = self.error()
+
+    async def told(self, renew: Renew | None = None, raise_on_error: bool = True) -> AsyncGenerator[Any, None]:
+        """Yield all events, or what `renew` makes of each, then raise what the response failed with.
+
+        They are closed however that ends.
+        """
+        async with aclosing(self.events) as rest:
+            for event in self.held:
+                for one in renew(event) if renew else (event,):
+                    yield one
+            async for event in rest:
+                if renew is None:
+                    yield event
+                    continue
+                for one in renew(event):
+                    yield one
+        error = self.error()
+        if error is not None and raise_on_error:
+            raise error
 
 
+async def begins(events: AsyncIterator[Any], held: list[Any]) -> bool:
+    """Pull events into `held`; return whether one of them can be handed out, or else all have come."""
+    async for event in events:
+        held.append(event)
+        if style_of(event).kind(event) not in HELD:
+            return True
+    return False
+
+
+@dataclass(eq=False, repr=False)
 class EventStream:
     """The events of an answer, begun. Closing it, or cancelling who pulls it, closes the connection at once.
 
-    `requests`: how many attempts were made. `request_id`: the provider's number of the last. `response`: the final response, a dict, once the last event was given.
+    `requests`: how many attempts were made. `request_id`: the provider's number of the last. `response`: the final
+    response, a dict, once the last event was given.
     """
 
-    def __init__(
-        self,
-        events: AsyncGenerator[Any, None],
-        source: Any,
-        requests: int,
-        final: Callable[[], dict[str, Any] | None],
-        request_id: str | None = None,
-    ) -> None:
-        self._events, self._source, self._final = events, source, final
-        self.requests, self.request_id = requests, request_id
+    _events: AsyncGenerator[Any, None]
+    _source: Any
+    requests: int
+    _final: Callable[[], dict[str, Any] | None]
+    request_id: str | None = None
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self._events
@@ -115,17 +143,14 @@ class Exchange:
         attempt = await self.retrying.run(lambda: self._attempt(events, self._begun))
         if attempt.failure is not None and raise_on_error:
             raise attempt.failure
-        told = self._told(attempt, raise_on_error)
-        return EventStream(told, attempt.events, self.requests, self._final, request_id_of(self._answered))
+        told, request_id = attempt.told(self._renewing(), raise_on_error), request_id_of(self._answered)
+        return EventStream(told, attempt.events, self.requests, self._final, request_id)
 
     async def response(self, style: EventStyle = "openai", *, raise_on_error: bool = True) -> Any:
         """Return the response: an openai `Response`, or a dict. A failed one raises, or is returned as it is."""
         attempt = await self.retrying.run(lambda: self._attempt("dict", self._whole))
-        async for _ in attempt.events:
+        async for _ in attempt.told(raise_on_error=raise_on_error):
             pass
-        error = attempt.error()
-        if error is not None and raise_on_error:
-            raise error
         return numbered(make_emitter(style).response(self._final() or {}), request_id_of(self._answered))
 
     # --- inside ------------------------------------------------------------------------------------------------
@@ -163,46 +188,20 @@ class Exchange:
         said = {"headers": self.headers, "timeout": self.timeout}
         return said if self.query is None else {**said, "query": self.query}
 
-    async def _told(self, attempt: Attempt, raise_on_error: bool) -> AsyncGenerator[Any, None]:
-        renew = self._renewing()
-        try:
-            for event in attempt.held:
-                for one in renew(event) if renew else (event,):
-                    yield one
-            async for event in attempt.events:
-                if renew is None:
-                    yield event
-                    continue
-                for one in renew(event):
-                    yield one
-        finally:
-            await attempt.events.aclose()
-        error = attempt.error()
-        if error is not None and raise_on_error:
-            raise error
-
-    def _renewing(self) -> Callable[[Any], Iterable[Any]] | None:
-        """Return what makes of an event what is handed out: it is restored, and in the last one the attempts are
-        counted. None where all stay as they are."""
+    def _renewing(self) -> Renew | None:
+        """Return what makes of an event what is handed out: it is restored, and the last one tells of the requests.
+        None where all stay as they are."""
         feed = None if self.chat.restore.is_empty else self.chat.restore.start().feed
-        if self.requests == 1 and request_id_of(self._answered) is None:
+        requests, request_id = self.requests, request_id_of(self._answered)
+        if requests == 1 and request_id is None:
             return feed
-        return lambda event: [self._noted(one) for one in (feed(event) if feed else (event,))]
-
-    def _noted(self, event: Any) -> Any:
-        """Return a terminal event with what is known of the requests; others as they are."""
-        style = style_of(event)
-        if style.kind(event) not in TERMINALS:
-            return event
-        if self.requests > 1:
-            event = counted(event, self.requests)
-        if style is OBJECTS:
-            numbered(event.response, request_id_of(self._answered))
-        return event
+        if feed is None:
+            return lambda event: (noted(event, requests, request_id),)
+        return lambda event: [noted(one, requests, request_id) for one in feed(event)]
 
     def _final(self) -> dict[str, Any] | None:
         final = self._handler.final
-        return None if final is None else with_requests(restored(final, self.chat.restore), self.requests)
+        return None if final is None else with_requests(self.chat.restore.response(final), self.requests)
 
 
 def _completing(handler: ChatCmplStreamHandler) -> Callable[[Any], list[Any]]:
@@ -226,13 +225,20 @@ def failed_by(handler: ChatCmplStreamHandler) -> BaseException | None:
     return failure(handler.error)
 
 
-def counted(event: Any, requests: int) -> Any:
-    """Return a terminal event with the number of requests in its response's `provider_data`; others as they are."""
+def noted(event: Any, requests: int, request_id: str | None = None) -> Any:
+    """Return a terminal event whose response says how many requests it took, and, as an openai object, the provider's
+    number of the last; others as they are."""
     style = style_of(event)
     if style.kind(event) not in TERMINALS:
         return event
-    held = style.read(event)
-    return style.write({**held, "response": with_requests(held["response"], requests)})
+    if style is OBJECTS:
+        request_id = request_id or request_id_of(event.response)
+    if requests > 1:
+        held = style.read(event)
+        event = style.write({**held, "response": with_requests(held["response"], requests)})
+    if style is OBJECTS:
+        numbered(event.response, request_id)
+    return event
 
 
 def numbered(response: Any, request_id: str | None) -> Any:
@@ -247,9 +253,3 @@ def with_requests(response: dict[str, Any], requests: int) -> dict[str, Any]:
     if requests == 1:
         return response
     return {**response, "provider_data": {**(response.get("provider_data") or {}), "requests": requests}}
-
-
-def restored(response: dict[str, Any], restore: Restore) -> dict[str, Any]:
-    """Return the response with its items restored."""
-    held: dict[str, Any] = restore.response(response)
-    return held

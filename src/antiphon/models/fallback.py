@@ -7,19 +7,19 @@ out together with its first item. What fails after that is raised, since no read
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AsyncExitStack, aclosing, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from antiphon import errors
 from antiphon.backend import close
 from antiphon.logger import logger
 from antiphon.request.styles import style_of
-from antiphon.stream.accumulate import HEADS, TERMINALS
+from antiphon.stream.accumulate import TERMINALS
 from antiphon.stream.faults import redact
 
 from .errors import failure_in
-from .exchange import counted
-from .interface import Model, ModelProvider, ModelResponse
+from .exchange import begins, noted
+from .interface import Model, ModelProvider, ModelResponse, close_all
 from .multi_provider import MultiProvider
 from .retry import ModelRetryAdvice, ModelRetryAdviceRequest
 from .usage import Usage
@@ -79,27 +79,27 @@ class FallbackModel(Model):
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Yield the events of the first model whose stream gets to its first item or to a good end."""
         for failed, model in enumerate(self.models):
-            begun, last = False, failed + 1 == len(self.models)
-            try:
-                async with aclosing(_held_back(model.stream_response(*args, **kwargs), last=last)) as events:
-                    async for event in events:
-                        begun = True
-                        yield _with_failed(event, failed)
+            async with _closing(model.stream_response(*args, **kwargs)) as events:
+                head: list[Any] = []
+                try:
+                    if not await begins(events, head) and failed + 1 < len(self.models):
+                        raise _unsaid(head)
+                except self.on as error:
+                    self._go_on(error, failed)
+                    continue
+                for event in head:
+                    yield _with_failed(event, failed)
+                async for event in events:
+                    yield _with_failed(event, failed)
                 return
-            except self.on as error:
-                if begun:
-                    raise
-                self._go_on(error, failed)
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
         """Return what the first model that has advice says."""
         return next(filter(None, (model.get_retry_advice(request) for model in self.models)), None)
 
     async def close(self) -> None:
-        """Close all models, also where one of them fails at it: then the first failure is raised."""
-        async with AsyncExitStack() as stack:
-            for model in reversed(self.models):
-                stack.push_async_callback(model.close)
+        """Close all models, also where one of them fails at it."""
+        await close_all(model.close for model in self.models)
 
     def _found(self, model: Model | str) -> Model:
         if isinstance(model, Model):
@@ -115,26 +115,11 @@ class FallbackModel(Model):
         logger.warning("%r failed (%s): %r is asked", self.models[failed], told, self.models[failed + 1])
 
 
-async def _held_back(events: AsyncIterator[Any], *, last: bool) -> AsyncGenerator[Any, None]:
-    """Yield the same events, the head not before what comes after it. A stream that fails at once yields none: its
-    `error` and `response.failed` wait for what its model raises. Where that is nothing, and the model is not the last,
-    what it failed with is raised here."""
-    head: list[Any] = []
-    begun = False
+@asynccontextmanager
+async def _closing(events: AsyncIterator[Any]) -> AsyncGenerator[AsyncIterator[Any], None]:
+    """Give the events, and close them at the end."""
     try:
-        async for event in events:
-            begun = begun or _kind(event) not in (*HEADS, "error", "response.failed")
-            if not begun:
-                head.append(event)
-                continue
-            for one in head:
-                yield one
-            head.clear()
-            yield event
-        if not (begun or last):
-            raise _unsaid(head)
-        for one in head:
-            yield one
+        yield events
     finally:
         with suppress(RuntimeError):  # it is being closed already
             await close(events)
@@ -142,18 +127,14 @@ async def _held_back(events: AsyncIterator[Any], *, last: bool) -> AsyncGenerato
 
 def _unsaid(head: Sequence[Any]) -> Exception:
     """Return the error of a stream that ended without an item and without raising."""
-    final = next((event for event in head if _kind(event) == "response.failed"), None)
+    final = next((event for event in head if style_of(event).kind(event) == "response.failed"), None)
     if final is None:
         return errors.BadAnswer("the stream ended before an item and before a last event", code="server_error")
     return failure_in(style_of(final).read(final)["response"])
 
 
-def _kind(event: Any) -> str:
-    return style_of(event).kind(event)
-
-
 def _with_failed(event: Any, failed: int) -> Any:
     """Return the event; in a terminal one the requests of the models that failed are counted."""
-    if not failed or _kind(event) not in TERMINALS:
+    if not failed or style_of(event).kind(event) not in TERMINALS:
         return event
-    return counted(event, Usage.of(style_of(event).read(event)["response"]).requests + failed)
+    return noted(event, Usage.of(style_of(event).read(event)["response"]).requests + failed)

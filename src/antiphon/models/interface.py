@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -121,3 +122,27 @@ class ModelProvider(ABC):
 
     async def aclose(self) -> None:  # noqa: B027  # as above
         """Close what the models keep open."""
+
+
+class KeepingProvider(ModelProvider):
+    """A provider that makes each of its models once, and closes them."""
+
+    def __init__(self) -> None:
+        self._models: dict[Hashable, Model] = {}
+
+    def _kept(self, key: Hashable, make: Callable[[], Model]) -> Model:
+        """Return the model with that key; it is made where there is none yet."""
+        if key not in self._models:
+            self._models[key] = make()
+        return self._models[key]
+
+    async def aclose(self) -> None:
+        """Close the connections of the models."""
+        await close_all(model.close for model in self._models.values())
+
+
+async def close_all(closes: Iterable[Callable[[], Awaitable[None]]]) -> None:
+    """Call all of `closes` in order, also where one of them fails; a failure is raised at the end."""
+    async with AsyncExitStack() as stack:
+        for close in reversed([*closes]):
+            stack.push_async_callback(close)

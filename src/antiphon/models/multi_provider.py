@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from antiphon.backend import Backend, load_backend
 from antiphon.errors import BadInput
 
 from .chat import ChatCompletionsModel, choose_profile
-from .interface import Model, ModelProvider
+from .interface import Model, ModelProvider, close_all
 from .openai_provider import OpenAIProvider
 from .sdks import AnyLLMProvider, LitellmProvider
 
@@ -76,11 +76,14 @@ class MultiProvider(ModelProvider):
             buffer_streamed_tool_calls=openai_buffer_streamed_tool_calls,
             **options,
         )
-        self._alias = openai_prefix_mode == "alias"
+        self._own: dict[str, ModelProvider] = {
+            **({"openai": self.openai_provider} if openai_prefix_mode == "alias" else {}),
+            "litellm": LitellmProvider(**options),
+            "any-llm": AnyLLMProvider(**options),
+        }
         self._refuse = unknown_prefix_mode == "error"
         self._http_options, self._options = dict(http_options or {}), options
         self._backends: dict[str, Backend] = {}
-        self._providers: dict[str, ModelProvider] = {}
 
     def get_model(self, model_name: str | None) -> Model:
         """Return the model of that name; None is OpenAI's default model. Raises BadInput for an unknown prefix."""
@@ -90,17 +93,14 @@ class MultiProvider(ModelProvider):
             return self._at_url(model_name)
         prefix, slash, rest = model_name.partition("/")
         mapped = self._mapped(prefix) if slash else None
-        if mapped is not None:
-            return mapped.get_model(rest)
-        if slash and prefix in FALLBACKS:
-            return self._provider(prefix).get_model(rest)
+        provider = self._own.get(prefix) if slash and mapped is None else mapped
+        if provider is not None:
+            return provider.get_model(rest)
         if slash and prefix == "replay":
             return ChatCompletionsModel(model_name, backend=self._backend("replay"), **self._options)
-        if slash and prefix == "openai" and self._alias:
-            return self.openai_provider.get_model(rest)
         if slash and prefix != "openai" and self._refuse:
             own = [*self.provider_map] if isinstance(self.provider_map, Mapping) else []
-            known = ", ".join(sorted({*own, "openai", "replay", *FALLBACKS}))
+            known = ", ".join(sorted({*own, *self._own, "openai", "replay"}))
             raise BadInput(
                 f"Unknown prefix: {prefix}, in the model {model_name!r}; known are: {known}, and http:// or https://. "
                 'Add it to provider_map, or take the whole for the name of a model by unknown_prefix_mode="model_id"'
@@ -110,21 +110,14 @@ class MultiProvider(ModelProvider):
     async def aclose(self) -> None:
         """Close what the providers and the backends keep open, for the event loop that runs."""
         mapped = self.provider_map.values() if isinstance(self.provider_map, Mapping) else ()
-        for provider in {id(one): one for one in (self.openai_provider, *self._providers.values(), *mapped)}.values():
-            await provider.aclose()
-        for backend in self._backends.values():
-            await backend.aclose()
+        providers = {id(one): one for one in (self.openai_provider, *self._own.values(), *mapped)}.values()
+        await close_all(one.aclose for one in (*providers, *self._backends.values()))
 
     def _mapped(self, prefix: str) -> ModelProvider | None:
         if self.provider_map is None:
             return None
         held = self.provider_map
         return held.get(prefix) if isinstance(held, Mapping) else held.get_provider(prefix)
-
-    def _provider(self, prefix: str) -> ModelProvider:
-        if prefix not in self._providers:
-            self._providers[prefix] = FALLBACKS[prefix](**self._options)
-        return self._providers[prefix]
 
     def _at_url(self, name: str) -> Model:
         url, _, model = name.partition("#")
@@ -140,9 +133,6 @@ class MultiProvider(ModelProvider):
         if key not in self._backends:
             self._backends[key] = load_backend(kind, **made_with)
         return self._backends[key]
-
-
-FALLBACKS: dict[str, Callable[..., ModelProvider]] = {"litellm": LitellmProvider, "any-llm": AnyLLMProvider}
 
 
 def _among(name: str, value: str, allowed: tuple[str, ...]) -> None:

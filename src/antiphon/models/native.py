@@ -2,135 +2,137 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-import httpx2
-import openai
-from openai import AsyncStream
+from openai import AsyncStream, BaseModel
 from openai.types.responses import Response
 from pydantic import ValidationError
 
 from antiphon.backend import close, request_id_of
 from antiphon.concealing import Hide, concealed
-from antiphon.errors import AntiphonError, BadAnswer, ConnectionFailed, ServerFailed, TimedOut
+from antiphon.errors import AntiphonError, BadAnswer, ServerFailed, TimedOut
 from antiphon.stream.accumulate import HEADS, TERMINALS
 from antiphon.stream.chunk import fields, is_object, plain, word
 from antiphon.stream.native import Repairer
 from antiphon.stream.objects import CLASSES
 
 from .begun import Begun, begins_events
-from .errors import failure_of_code
 from .exchange import Attempt, numbered
-from .sdk_errors import typed
+from .sdk_errors import EXCERPT, RAISED, reported, typed
+
+T = TypeVar("T")
 
 Secrets: TypeAlias = Callable[[], Iterable[str | None]]
 Ask: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Any]]  # gives events if `stream` is set, else a response
 
-# what the SDK raises: its own errors, and of a stream that has begun those of its HTTP client and of its JSON reader
-RAISED = (
-    *(AntiphonError, openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError),
-    *(OSError, ValueError, RecursionError),
-)
-EXCERPT = 300  # characters of a body that an error tells of
 # Events that say what the model said; all others may report an error.
 SPOKEN = CLASSES.keys() - {"error", *HEADS, *TERMINALS}
-CUT = "the stream ended without a terminal event"
 
 
-class Asked:
+class Asked(Attempt):
     """One attempt: the client is asked once, and `response` is what it answered, at the end. `request_id`: its number.
 
     `secrets`: gives what no error and no event may say, once the client was asked.
     """
 
     def __init__(self, ask: Ask, request: Mapping[str, Any], repair: bool, secrets: Secrets) -> None:
+        super().__init__(self._events(), lambda: self._error)
         self._ask, self._request, self._repair, self._secrets = ask, request, repair, secrets
         self.response: Any = None
         self.request_id: str | None = None
-        self.error: AntiphonError | None = None
-        self.attempt = Attempt(self._events(), lambda: self.error)
-
-    @property
-    def failure(self) -> BaseException | None:
-        """Why nothing was handed out."""
-        return self.attempt.failure
-
-    async def begin(self) -> None:
-        """Ask; of a stream, pull what can be handed out, of a response all."""
-        await self.attempt.begin()
+        self._error: AntiphonError | None = None
+        self._limit: Any = request.get("timeout")  # seconds, or an object of the SDK's HTTP client, which sees to it
+        self._deadline: float | None = None
 
     @cached_property
     def _hide(self) -> Hide:
         return Hide(self._secrets())
 
     async def _events(self) -> AsyncGenerator[Any, None]:
+        if isinstance(self._limit, int | float):
+            self._deadline = asyncio.get_running_loop().time() + self._limit
         try:
-            answer: Any = await self._ask(self._request)
+            answer: Any = await self._in_time(self._ask(self._request))
+            if isinstance(answer, AsyncStream):
+                await self._look_at(answer)  # pyright: ignore[reportUnknownArgumentType]
         except RAISED as error:
-            self.error = typed_raised(error, self._hide)
+            self._error = typed(error, self._hide)
             return
         if not self._request["stream"]:
             self._take_whole(answer)
             return
-        if isinstance(answer, AsyncStream):
-            self.request_id = answer.response.headers.get("x-request-id")
-            self.error = await self._no_stream(answer)  # pyright: ignore[reportUnknownArgumentType]
-            if self.error is not None:
-                return
-        pulled = self._repaired(answer) if self._repair else self._passed(answer)
+        cut: AntiphonError = ServerFailed("the stream ended without a terminal event")
         try:
-            async for event in pulled:
-                if event.type in TERMINALS:
-                    self._take(event.response)
-                yield event
+            async with aclosing(self._read(answer)) as pulled:
+                async for event in pulled:
+                    if event.type in TERMINALS:
+                        self._take(event.response)
+                    elif event.type == "error":  # many servers say nothing more
+                        cut = reported(plain(event), self._hide)
+                    yield event
         finally:
-            await pulled.aclose()
             await close(answer)
-        if self.error is None and self.response is None:
-            self.error = ServerFailed(CUT)
+        if self._error is None and self.response is None:
+            self._error = cut
 
-    async def _no_stream(self, answer: Any) -> AntiphonError | None:
-        """Return the error for an answer whose body is no stream; what was read of a stream is put back."""
+    async def _look_at(self, answer: Any) -> None:
+        """Look at the body of a stream; what was read of it is put back. Raises BadAnswer for a body that is none."""
         http = answer.response
+        self.request_id = http.headers.get("x-request-id")
         kind = http.headers.get("content-type", "").lower()
         body = Begun(http)
-        try:
-            begun = await body.beginning()
-            if begins_events(begun) or (not begun.strip() and "event-stream" in kind):
-                answer.response = body.response()
-                return None
-            whole = await body.read()
-        except RAISED as error:
-            return typed_raised(error, self._hide)
+        begun = await self._in_time(body.beginning())
+        if begins_events(begun) or (not begun.strip() and "event-stream" in kind):
+            answer.response = body.response()
+            return
+        whole = await self._in_time(body.read())
         said = self._hide(whole.decode("utf-8", "replace").strip())[:EXCERPT]
         came = kind or "no content type"
-        return BadAnswer(f"the server sent {came} and no stream: {said!r}", status_code=http.status_code)
+        raise BadAnswer(f"the server sent {came} and no stream: {said!r}", status_code=http.status_code)
 
-    async def _passed(self, answer: Any) -> AsyncGenerator[Any, None]:
+    async def _read(self, answer: Any) -> AsyncGenerator[Any, None]:
+        """Yield the events of a stream, repaired where that is wanted."""
+        repairer = Repairer(request=self._request) if self._repair else None
+        broken: AntiphonError | None = None
         try:
-            async for event in answer:
-                if not isinstance(getattr(event, "type", None), str):
-                    said = self._hide(str(event))[:60]
-                    raise BadAnswer(f"the server sent an event without a type: {said!r}")
-                yield self._concealed(event)
-        except RAISED as error:
-            self.error = typed_raised(error, self._hide)
-
-    async def _repaired(self, answer: Any) -> AsyncGenerator[Any, None]:
-        repairer = Repairer(request=self._request)
-        try:
-            async for event in answer:
+            async for event in answer if self._deadline is None else self._timed(answer):
+                if repairer is None:
+                    yield self._concealed(self._typed(event))
+                    continue
                 for one in repairer.feed(self._concealed(event)):
                     yield as_object(one)
         except RAISED as error:
-            self.error = typed_raised(error, self._hide)
-            for one in repairer.fail(self.error):
+            self._error = broken = typed(error, self._hide)
+        if repairer is not None:
+            for one in repairer.finish() if broken is None else repairer.fail(broken):
                 yield as_object(one)
-            return
-        for one in repairer.finish():
-            yield as_object(one)
+
+    async def _timed(self, answer: Any) -> AsyncGenerator[Any, None]:
+        """Yield the same events. Raises TimedOut while one is waited for."""
+        events, end = aiter(answer), object()
+        while (event := await self._in_time(anext(events, end))) is not end:
+            yield event
+
+    async def _in_time(self, waiting: Awaitable[T]) -> T:
+        """Return what is waited for. Raises TimedOut where the attempt takes longer than it may, from its beginning."""
+        clock = asyncio.timeout_at(self._deadline)
+        try:
+            async with clock:
+                return await waiting
+        except TimeoutError:
+            if not clock.expired():
+                raise
+        raise TimedOut(f"the answer was not complete within {self._limit:g} s (timeout: total)", stage="total")
+
+    def _typed(self, event: Any) -> Any:
+        """Return the event. Raises BadAnswer where it has no type."""
+        if isinstance(getattr(event, "type", None), str):
+            return event
+        raise BadAnswer(f"the server sent an event without a type: {self._hide(str(event))[:60]!r}")
 
     def _take_whole(self, answer: Any) -> None:
         """Take a response that was not streamed; a server that does not know the API answers something else."""
@@ -144,13 +146,12 @@ class Asked:
             self._take(repaired(held, self._request) if self._repair else answer)
             return
         came = self._hide(str(held.get("error") or answer))[:EXCERPT]
-        self.error = BadAnswer(f"the server sent no response, but {came!r}: is the base URL right?")
+        self._error = BadAnswer(f"the server sent no response, but {came!r}: is the base URL right?")
 
     def _take(self, response: Any) -> None:
         self.response = numbered(response, self.request_id)
-        if response.status == "failed" and self.error is None:
-            error = fields(response.error)
-            self.error = failure_of_code(self._hide(str(error.get("code"))), self._hide(str(error.get("message"))))
+        if response.status == "failed" and self._error is None:
+            self._error = reported(plain(response), self._hide)
 
     def _concealed(self, event: Any) -> Any:
         """Return the event without secrets in the error that it reports, and of an unknown type in all that it says.
@@ -183,23 +184,8 @@ def repaired(response: dict[str, Any], request: Mapping[str, Any]) -> Response:
 
 def as_object(event: dict[str, Any]) -> Any:
     """Return an event as openai's object; one of a type that openai does not know as an object of the same fields."""
-    model = CLASSES.get(word(event.get("type")), openai.BaseModel)
+    model = CLASSES.get(word(event.get("type")), BaseModel)
     try:
         return model.model_validate(event)
     except ValidationError:  # a word that openai does not list, such as an error code: kept as it is
         return model.construct(**event)
-
-
-def typed_raised(error: Exception, hide: Hide) -> AntiphonError:
-    """Return what the SDK raised as one of ours."""
-    if isinstance(error, AntiphonError):
-        error.args = tuple(hide.known(one) if isinstance(one, str) else one for one in error.args)
-        return error
-    if isinstance(error, openai.OpenAIError):
-        return typed(error, hide)
-    said = hide(f"{type(error).__name__}: {error}")
-    if isinstance(error, httpx2.TimeoutException):
-        return TimedOut(f"the stream was silent too long ({said})", stage="idle")
-    if isinstance(error, ValueError | RecursionError):
-        return BadAnswer(f"the server sent what cannot be read: {said}")
-    return ConnectionFailed(f"the connection to the server failed: {said}")

@@ -7,7 +7,8 @@ Sources: github.com/vercel/ai/issues/7543 ("Item with id 'rs_…' not found"), g
 verified"), github.com/continuedev/continue/pull/11785 (ids of calls and reasoning go together).
 
 Reasoning that antiphon sealed in `encrypted_content` is another matter: antiphon's own gateway opens it, under whatever
-id it has, and nobody else does. So it goes to servers that may be a gateway, and not to those that are known to be none.
+id it has, and nobody else does. So it goes to servers that may be a gateway, and not to those whose profile says that they
+open none (`Profile.opens_seals`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, TypeAlias
 
 from antiphon.errors import BadRequest
 from antiphon.ids import is_made
-from antiphon.profile import find_profile, load_profile
+from antiphon.profile import DEFAULT, find_profile
 from antiphon.request import Change
 from antiphon.stream.chunk import plain
 from antiphon.stream.details import SEAL
@@ -25,14 +26,13 @@ from antiphon.stream.details import SEAL
 Json: TypeAlias = Mapping[str, Any]
 
 OURS = frozenset({"provider_data", "parsed_arguments"})  # keys of items that the API refuses
-MAKERS = ("openai", "azure")  # profiles of those whose servers are no gateways, whoever calls them
 _UNKNOWN = "it is of a chat backend, and no server knows its id"
 _SEALED = "antiphon sealed it, and this server cannot open it"
 
 
 def may_open(base_url: str) -> bool:
-    """Return whether the server at `base_url` may be one that opens what antiphon sealed."""
-    return find_profile(base_url=base_url, profiles=map(load_profile, MAKERS)) is None
+    """Return whether the server at `base_url` may be one that opens what antiphon sealed: its profile says so."""
+    return (find_profile(base_url=base_url) or DEFAULT).opens_seals
 
 
 def refuses_seals(error: BadRequest) -> bool:

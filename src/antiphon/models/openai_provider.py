@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon.errors import BadInput
 
 from .defaults import default_openai_api, default_openai_client, default_openai_key, get_default_model
-from .interface import Model, ModelProvider
+from .interface import KeepingProvider, Model
 from .openai_chatcompletions import OpenAIChatCompletionsModel
 from .retry import ModelRetrySettings
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CHAT_OPTIONS = frozenset({"reasoning", "strict", "ids", "created_at", "should_replay_reasoning_content"})
 
 
-class OpenAIProvider(ModelProvider):
+class OpenAIProvider(KeepingProvider):
     """OpenAI's models, by the API that `use_responses` says, else the process's default.
 
     `retry` is for all models, `check` and `repair` for those of the Responses API, `chat_options` for the others:
@@ -48,26 +48,19 @@ class OpenAIProvider(ModelProvider):
             raise BadInput(
                 f"{', '.join(unknown)}: no model has that option; chat models have {', '.join(sorted(CHAT_OPTIONS))}"
             )
+        super().__init__()
         named = {"base_url": base_url, "organization": organization, "project": project}
         self._key, self._given = api_key, openai_client
         self._named = {name: value for name, value in named.items() if value is not None}
         self._use_responses, self._retry = use_responses, retry
         self._native_options: dict[str, Any] = {"check": check, "repair": repair}
         self._chat_options: dict[str, Any] = {"strict_feature_validation": strict_feature_validation, **chat_options}
-        self._models: dict[tuple[str, bool], Model] = {}
 
     def get_model(self, model_name: str | None) -> Model:
         """Return the model of that name, always the same one; None is the default model."""
         name = model_name or get_default_model()
         native = default_openai_api() == "responses" if self._use_responses is None else self._use_responses
-        if (name, native) not in self._models:
-            self._models[name, native] = self._made(name, native=native)
-        return self._models[name, native]
-
-    async def aclose(self) -> None:
-        """Close the connections of the models."""
-        for model in self._models.values():
-            await model.close()
+        return self._kept((name, native), lambda: self._made(name, native=native))
 
     def _made(self, name: str, *, native: bool) -> Model:
         own = self._key is not None or bool(self._named)

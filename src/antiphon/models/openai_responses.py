@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-import openai
 from openai import AsyncOpenAI
 
 from antiphon.concealing import secret_values
@@ -20,15 +19,16 @@ from antiphon.stream.chunk import fields
 from .call import CallModel, ModelCall
 from .checks import check_events, suite
 from .defaults import default_openai_key
-from .exchange import EventStream, counted, with_requests
+from .exchange import EventStream, noted, with_requests
 from .interface import ModelResponse
 from .native import Asked
 from .native_input import may_open, native_input, refuses_seals
+from .per_loop import PerLoop
 from .retry import ModelRetrySettings
 from .retrying import Retrying
+from .sdk_client import sdk_client
 from .settings import ModelSettings
 
-NO_KEY = "none"  # the SDK wants a key, also for servers that want none
 CHAT_ONLY = frozenset({"frequency_penalty", "presence_penalty", "stream_options"})
 
 
@@ -66,9 +66,10 @@ class OpenAIResponsesModel(CallModel):
         self._check, self._repair = check, repair
         self._opens: bool | None = None  # whether the server may open what antiphon sealed
         self._given = client
-        self._made: AsyncOpenAI | None = None
+        self._made: AsyncOpenAI | None = None  # the last of `_clients`
+        self._clients = PerLoop(self._connect, lambda client: client.close())
         self._base_url, self._key = base_url, api_key
-        self._options: dict[str, Any] = {"max_retries": 0, **options}
+        self._options = options
 
     async def create(
         self,
@@ -118,10 +119,8 @@ class OpenAIResponsesModel(CallModel):
                 yield event
 
     async def close(self) -> None:
-        """Close the client, unless it was given."""
-        made, self._made = self._made, None
-        if made is not None:
-            await made.close()
+        """Close the client of the event loop that runs, unless it was given. The next request makes a new one."""
+        await self._clients.close()
 
     # --- inside ------------------------------------------------------------------------------------------------
 
@@ -146,27 +145,13 @@ class OpenAIResponsesModel(CallModel):
         if asked.failure is not None:
             raise asked.failure
         if request["stream"]:
-            events = asked.attempt.events
-            told = self._told(asked, requests)
-            return EventStream(told, events, requests, lambda: plain(asked.response), asked.request_id)
+            told = asked.told((lambda event: (noted(event, requests),)) if requests > 1 else None)
+            told = _checked(told) if self._check else told
+            return EventStream(told, asked.events, requests, lambda: plain(asked.response), asked.request_id)
         if requests > 1:
             data = with_requests({"provider_data": fields(asked.response).get("provider_data")}, requests)
             asked.response.provider_data = data["provider_data"]
         return asked.response
-
-    async def _told(self, asked: Asked, requests: int) -> AsyncGenerator[Any, None]:
-        told = list(asked.attempt.held)
-        async with aclosing(asked.attempt.events) as rest:
-            for event in asked.attempt.held:
-                yield event
-            async for event in rest:
-                if self._check:
-                    told.append(event)
-                yield event if requests == 1 else counted(event, requests)
-        if asked.error is not None:
-            raise asked.error
-        if self._check:
-            check_events(told)
 
     async def _ask(self, request: Mapping[str, Any]) -> Any:
         create: Any = self._client().responses.create  # its overloads know no request that is a mapping
@@ -188,23 +173,25 @@ class OpenAIResponsesModel(CallModel):
         return str(self._client().base_url)
 
     def _client(self) -> AsyncOpenAI:
-        if self._given is not None:
-            return self._given
-        if self._made is None:
-            key = self._key or default_openai_key() or (NO_KEY if self._base_url else None)
-            try:
-                self._made = AsyncOpenAI(base_url=self._base_url, api_key=key, **self._options)
-            except openai.OpenAIError as problem:
-                raise BadInput(f"the OpenAI SDK: {problem}") from None
+        return self._given or self._clients.get()
+
+    def _connect(self) -> AsyncOpenAI:
+        self._made = sdk_client(self._base_url, self._key or default_openai_key(), self._options)
         return self._made
+
+
+async def _checked(events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+    """Yield the events, then raise EventsBroken where they break the rules."""
+    told: list[Any] = []
+    async with aclosing(events):
+        async for event in events:
+            told.append(event)
+            yield event
+    check_events(told)
 
 
 def _native(params: Mapping[str, Any], settings: ModelSettings) -> dict[str, Any]:
     """Return create parameters as the SDK takes them: without what only chat has."""
     held = {name: value for name, value in params.items() if name not in CHAT_ONLY}
-    transport = {
-        "extra_headers": settings.extra_headers,
-        "extra_query": settings.extra_query,
-        "timeout": settings.timeout,
-    }
+    transport = {name: getattr(settings, name) for name in ("extra_headers", "extra_query", "timeout")}
     return held | {name: value for name, value in transport.items() if value is not None}

@@ -26,33 +26,12 @@ HOSTED_CHOICES = frozenset(
     {"file_search", "web_search", "web_search_preview", "code_interpreter", "image_generation", "mcp", "computer"}
 )
 
-
-@runtime_checkable
-class FunctionLike(Protocol):
-    """A tool that is a function."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str | None: ...
-    @property
-    def params_json_schema(self) -> Mapping[str, Any]: ...
-    @property
-    def strict_json_schema(self) -> bool: ...
-
-
-@runtime_checkable
-class HandoffLike(Protocol):
-    """A handoff, which the model sees as a function."""
-
-    @property
-    def tool_name(self) -> str: ...
-    @property
-    def tool_description(self) -> str | None: ...
-    @property
-    def input_json_schema(self) -> Mapping[str, Any]: ...
-    @property
-    def strict_json_schema(self) -> bool: ...
+# What is a function to the model: what its name, its description, its schema and whether that is strict are called by
+# function tools, and by handoffs.
+FUNCTIONS = (
+    ("name", "description", "params_json_schema", "strict_json_schema"),
+    ("tool_name", "tool_description", "input_json_schema", "strict_json_schema"),
+)
 
 
 @runtime_checkable
@@ -121,10 +100,11 @@ def tool_param(tool: Any) -> Json:
         return dict(tool)  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(tool, DescribesItself):
         return dict(tool.to_responses_tool())
-    if isinstance(tool, FunctionLike):
-        return _function(tool.name, tool.description, tool.params_json_schema, tool.strict_json_schema)
-    if isinstance(tool, HandoffLike):
-        return _function(tool.tool_name, tool.tool_description, tool.input_json_schema, tool.strict_json_schema)
+    for names in FUNCTIONS:
+        if all(hasattr(tool, one) for one in names):
+            name, description, schema, strict = (getattr(tool, one) for one in names)
+            parameters = {"description": description, "parameters": dict(schema), "strict": strict}
+            return {"type": "function", "name": name, **parameters}
     raise BadInput(
         f"a tool is {type(tool).__name__}: it is a mapping, a function tool (`@function_tool` makes one of a function), "
         "a handoff, or has `to_responses_tool()`, which returns the mapping"
@@ -139,10 +119,6 @@ def choice_param(choice: Any) -> Any:
         return {"type": choice} if choice in HOSTED_CHOICES else {"type": "function", "name": choice}
     held = plain(choice)
     return {"type": "mcp", **held} if "server_label" in held else held
-
-
-def _function(name: str, description: str | None, schema: Mapping[str, Any], strict: bool) -> Json:
-    return {"type": "function", "name": name, "description": description, "parameters": dict(schema), "strict": strict}
 
 
 def _settings(settings: ModelSettings) -> Json:

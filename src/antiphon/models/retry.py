@@ -29,7 +29,7 @@ class ModelRetryBackoffSettings:
     def __post_init__(self) -> None:
         for name in ("initial_delay", "max_delay", "multiplier"):
             value = getattr(self, name)
-            if value is not None and value < 0:
+            if value is not None and not value >= 0:  # nor NaN
                 raise BadInput(f"{name} is {value!r}: it is at least 0")
 
 
@@ -134,6 +134,12 @@ class RetryPolicyContext:
     def stateful_request(self) -> bool:
         """Whether the request goes on from something that the provider stores."""
         return bool(self.previous_response_id or self.conversation_id)
+
+    @property
+    def asked_wait(self) -> float | None:
+        """The seconds that the provider asks to wait; None where it does not say."""
+        advice = self.provider_advice or ModelRetryAdvice()
+        return self.normalized.retry_after if advice.retry_after is None else advice.retry_after
 
 
 RetryPolicy: TypeAlias = Callable[[RetryPolicyContext], "bool | RetryDecision | Awaitable[bool | RetryDecision]"]

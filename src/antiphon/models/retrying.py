@@ -6,9 +6,9 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState
+from tenacity import AsyncRetrying, RetryCallState, wait_exponential
 
 from .retry import (
     ModelRetryAdvice,
@@ -52,60 +52,58 @@ class Retrying(Generic[A]):
 
         What an attempt raises passes; cancelling ends the waiting between two attempts too.
         """
-        if self.settings is None or self.settings.policy is None or not self.settings.max_retries:
+        settings = self.settings
+        if settings is None or settings.policy is None or not settings.max_retries:
             return await attempt()
-        run = _Run(self, self.settings)
-        attempts = AsyncRetrying(sleep=asyncio.sleep, retry=run.again, wait=run.wait, reraise=True)
+        policy, most = settings.policy, settings.max_retries
+        wait: float | None = None
+
+        async def again(state: RetryCallState) -> bool:
+            nonlocal wait
+            context = self._context(state, most)
+            wait = None
+            if context is not None:
+                wait = wait_for(await decide(policy, context), context, backoff(settings.delays, state))
+            return wait is not None
 
         async def once() -> A:  # tenacity awaits nothing else than what is declared `async`
             return await attempt()
 
-        return await attempts(once)
+        return await AsyncRetrying(sleep=asyncio.sleep, retry=again, wait=lambda state: wait or 0.0, reraise=True)(once)
 
-
-class _Run:
-    """The attempts so far, as tenacity asks about them."""
-
-    def __init__(self, how: Retrying[Any], settings: ModelRetrySettings) -> None:
-        self._how, self._settings = how, settings
-        self._decision = RetryDecision(False)
-
-    async def again(self, state: RetryCallState) -> bool:
-        """Return whether to try again after this attempt."""
-        error = self._failure(state)
-        most = self._settings.max_retries or 0
-        policy = self._settings.policy
-        if policy is None or not isinstance(error, Exception) or state.attempt_number > most:
-            return False
-        self._decision = await decide(policy, self._context(error, state.attempt_number, most))
-        return self._decision.retry and self.wait(state) <= LONGEST_WAIT
-
-    def wait(self, state: RetryCallState) -> float:
-        """Return the seconds to wait: as the policy says, else the provider, else the backoff."""
-        asked = self._decision.delay
-        if asked is None and (error := self._failure(state)) is not None:
-            asked = normalize(error).retry_after
-        return backoff(self._settings.delays, state.attempt_number) if asked is None else max(asked, 0.0)
-
-    def _failure(self, state: RetryCallState) -> BaseException | None:
+    def _context(self, state: RetryCallState, most: int) -> RetryPolicyContext | None:
+        """Return what the policy is told; None where it is not asked, since nothing may be repeated."""
         if state.outcome is None or state.outcome.failed:
             return None  # what an attempt raises is ours or the consumer's
         attempted: Attempted = state.outcome.result()
-        return attempted.failure
-
-    def _context(self, error: Exception, attempt: int, most: int) -> RetryPolicyContext:
-        how = self._how
-        stored = (how.previous_response_id, how.conversation_id)
-        advice = how.advise(ModelRetryAdviceRequest(error, attempt, how.stream, *stored))
+        error, number = attempted.failure, state.attempt_number
+        if not isinstance(error, Exception) or number > most:
+            return None
+        stored = (self.previous_response_id, self.conversation_id)
+        advice = self.advise(ModelRetryAdviceRequest(error, number, self.stream, *stored))
         normalized = (advice and advice.normalized) or normalize(error)
-        return RetryPolicyContext(error, attempt, most, how.stream, normalized, advice, *stored)
+        if normalized.is_abort or (advice and advice.replay_safety == "unsafe"):
+            return None
+        return RetryPolicyContext(error, number, most, self.stream, normalized, advice, *stored)
 
 
-def backoff(settings: ModelRetryBackoffSettings, attempt: int) -> float:
-    """Return the seconds to wait after attempt number `attempt`, from 1."""
+def wait_for(decision: RetryDecision, context: RetryPolicyContext, usual: float) -> float | None:
+    """Return the seconds until the next attempt: as the policy says, else the provider, else as usual.
+
+    None where there is none.
+    """
+    asked = context.asked_wait
+    if not decision.retry or (decision.delay in (None, asked) and (asked or 0.0) > LONGEST_WAIT):
+        return None
+    told = asked if decision.delay is None else decision.delay
+    return usual if told is None else max(told, 0.0)
+
+
+def backoff(settings: ModelRetryBackoffSettings, state: RetryCallState) -> float:
+    """Return the seconds to wait after the attempt that `state` is about."""
     initial = INITIAL if settings.initial_delay is None else settings.initial_delay
     most = MOST if settings.max_delay is None else settings.max_delay
     multiplier = MULTIPLIER if settings.multiplier is None else settings.multiplier
-    delay = min(initial * multiplier ** (attempt - 1), most)
     jitter = 0.0 if settings.jitter is False else JITTER
+    delay = wait_exponential(initial, most, multiplier)(state)
     return float(min(delay * random.uniform(1 - jitter, 1 + jitter), most))

@@ -1,12 +1,18 @@
-"""Errors of the OpenAI SDK as ours: by their status, without keys."""
+"""What the OpenAI SDK raises as errors of ours: by their status, without keys."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
 import openai
 
 from antiphon.concealing import Hide
 from antiphon.errors import (
+    AntiphonError,
     AuthenticationFailed,
+    BadAnswer,
     BadRequest,
     ConnectionFailed,
     ContextLengthExceeded,
@@ -16,9 +22,18 @@ from antiphon.errors import (
     ServerFailed,
     TimedOut,
 )
+from antiphon.stream.faults import fault_of
+from antiphon.stream.native.read import fault_in
 
+from .errors import failure_of_code
 from .waits import retry_after
 
+# what the SDK raises: its own errors, and of a stream that has begun those of its HTTP client and of its JSON reader
+RAISED = (
+    *(AntiphonError, openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError),
+    *(OSError, ValueError, RecursionError),
+)
+EXCERPT = 300  # characters of a body that an error tells of
 # status -> what is raised; others by their first digit
 STATUSES: dict[int, type[ProviderError]] = {
     401: AuthenticationFailed,
@@ -29,23 +44,47 @@ STATUSES: dict[int, type[ProviderError]] = {
 }
 
 
-def typed(error: openai.OpenAIError, hide: Hide) -> ProviderError:
-    """Return an error of the SDK as one of ours."""
+def typed(error: Exception, hide: Hide) -> AntiphonError:
+    """Return what the SDK raised as one of ours."""
+    if isinstance(error, AntiphonError):
+        error.args = tuple(hide.known(one) if isinstance(one, str) else one for one in error.args)
+        return error
+    if isinstance(error, openai.OpenAIError):
+        return _of_sdk(error, hide)
+    said = hide(f"{type(error).__name__}: {error}")
+    if isinstance(error, httpx2.TimeoutException):
+        return TimedOut(f"the stream was silent too long ({said})", stage="idle")
+    if isinstance(error, ValueError | RecursionError):
+        return BadAnswer(f"the server sent what cannot be read: {said}")
+    return ConnectionFailed(f"the connection to the server failed: {said}")
+
+
+def reported(held: Mapping[str, Any], hide: Hide) -> ProviderError:
+    """Return the error that an `error` event, or a failed response, tells of."""
+    fault = fault_in(dict(held))
+    return failure_of_code(hide(fault.code), hide(fault.message))
+
+
+def _of_sdk(error: openai.OpenAIError, hide: Hide) -> ProviderError:
     message = hide(str(error)) or type(error).__name__
     if isinstance(error, openai.APITimeoutError):
         return TimedOut(message)
     if isinstance(error, openai.APIConnectionError):
         return ConnectionFailed(message)
-    code = hide(error.code) if isinstance(error, openai.APIError) and error.code else None
+    if not isinstance(error, openai.APIError):
+        return ServerFailed(message)
     if not isinstance(error, openai.APIStatusError):
-        return ServerFailed(message, code=code)
-    status = error.status_code
+        return reported({"error": error.body}, hide)
+    status, fault = error.status_code, fault_of(error.body)
+    if error.body and message == f"Error code: {status}":  # which is all that the SDK says of a body in another form
+        message = f"{message} - {hide(fault.message)[:EXCERPT]}"
     kind = STATUSES.get(status, BadRequest if status < 500 else ServerFailed)
-    return (ContextLengthExceeded if code == "context_length_exceeded" else kind)(
+    code, param = (hide(str(one)) if one not in (None, "") else None for one in (error.code, error.param))
+    return (ContextLengthExceeded if fault.code == "context_length_exceeded" else kind)(
         message,
         status_code=status,
         code=code,
-        param=hide(error.param) if error.param else None,
+        param=param,
         request_id=error.request_id,
         retry_after=retry_after(error.response.headers),
     )

@@ -8,7 +8,7 @@ from antiphon.errors import BadInput
 
 from .chat import ChatCompletionsModel
 from .defaults import get_default_model
-from .interface import Model, ModelProvider
+from .interface import KeepingProvider, Model, ModelProvider
 
 
 class LitellmModel(ChatCompletionsModel):
@@ -48,7 +48,7 @@ class AnyLLMModel(ChatCompletionsModel):
 
 
 class LitellmProvider(ModelProvider):
-    """Models through LiteLLM. `options` are those of the models."""
+    """Models through LiteLLM. `options` are those of the models. It closes none: LiteLLM's clients are the process's."""
 
     def __init__(self, **options: Any) -> None:
         self._options = options
@@ -58,12 +58,14 @@ class LitellmProvider(ModelProvider):
         return LitellmModel(model_name or get_default_model(), **self._options)
 
 
-class AnyLLMProvider(ModelProvider):
+class AnyLLMProvider(KeepingProvider):
     """Models through any-llm. `options` are those of the models."""
 
     def __init__(self, **options: Any) -> None:
+        super().__init__()
         self._options = options
 
     def get_model(self, model_name: str | None) -> Model:
-        """Return the model that any-llm calls so; None is the default model of OpenAI's."""
-        return AnyLLMModel(model_name or f"openai:{get_default_model()}", **self._options)
+        """Return the model that any-llm calls so, always the same one; None is the default model of OpenAI's."""
+        name = model_name or f"openai:{get_default_model()}"
+        return self._kept(name, lambda: AnyLLMModel(name, **self._options))

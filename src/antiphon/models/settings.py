@@ -53,7 +53,7 @@ class ModelSettings:
 
     def __post_init__(self) -> None:
         self.retry = ModelRetrySettings.of(self.retry)
-        if self.timeout is not None and self.timeout <= 0:
+        if self.timeout is not None and not self.timeout > 0:  # nor NaN
             raise BadInput(f"timeout is {self.timeout!r}: it is seconds, more than 0")
 
     def resolve(self, override: ModelSettings | Mapping[str, Any] | None) -> ModelSettings:

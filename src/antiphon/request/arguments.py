@@ -32,9 +32,9 @@ def object_text(arguments: Any, path: str, scope: Scope) -> str:
 
     What is not a JSON object is kept in one, under its own key.
     """
-    if is_object(arguments):
+    if is_object(arguments) and not isinstance(arguments, str):  # one of its subclasses has fields too
         return json.dumps(plain(arguments), ensure_ascii=False)
-    text = arguments if isinstance(arguments, str) else json.dumps(plain(arguments))
+    text = _told(arguments)
     if text.strip() in ("", "null"):
         return "{}"
     if _is_object(text):
@@ -50,8 +50,14 @@ def object_text(arguments: Any, path: str, scope: Scope) -> str:
 
 def input_text(value: Any) -> str:
     """Return the arguments of the function that stands for a custom tool."""
-    text = value if isinstance(value, str) else "" if value is None else json.dumps(plain(value))
+    text = value if isinstance(value, str) else "" if value is None else _told(value)
     return f'{{"{INPUT}": {quoted(text)}}}'
+
+
+def _told(value: Any) -> str:
+    """Return a text as it is, without halves of characters, and anything else as JSON."""
+    made = plain(value)
+    return made if isinstance(made, str) else json.dumps(made)
 
 
 def _is_object(text: str) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from antiphon.stream.chunk import fields, is_object, word
 
 from .content import Scope
-from .read import Json, described, entries, record
+from .read import Json, described, entries, named, record
 from .report import BadRequest
 from .tools import CLIENT_TOOLS, Offer
 
+Name: TypeAlias = tuple[str, str | None, str]  # as `Tool.identity`; without a namespace, in any of them
 Mode: TypeAlias = Literal["auto", "none", "required"]
 MODES: dict[str, Mode] = {"auto": "auto", "none": "none", "required": "required"}
 PATH = "tool_choice"
@@ -31,7 +32,7 @@ def choose(choice: Any, offered: Sequence[Offer], scope: Scope) -> tuple[list[Of
     held = record(choice, PATH)
     if held.get("type") == "allowed_tools":
         return _allowed(held, offered, scope)
-    return _named(_chosen(held, offered, PATH, scope), offered, scope)
+    return _named(_chosen(held, _known(offered, scope), PATH), offered, scope)
 
 
 def _mode(mode: Mode, offered: list[Offer], scope: Scope) -> tuple[list[Offer], Any]:
@@ -65,8 +66,8 @@ def _allowed(held: Json, offered: Sequence[Offer], scope: Scope) -> tuple[list[O
     mode = inner.get("mode") or "auto"
     if mode not in ("auto", "required"):
         raise BadRequest(f"{PATH}.mode", f"auto or required is expected, and here is {mode!r:.40}")
-    wanted = list(_wanted(inner.get("tools"), offered, scope))
-    kept = [offer for offer in offered if any(offer is one for one in wanted)]
+    wanted = {offer.tool.identity for offer in _wanted(inner.get("tools"), offered, scope)}
+    kept = [offer for offer in offered if offer.tool.identity in wanted]
     if not kept:
         raise BadRequest(f"{PATH}.tools", "none of the allowed tools can be offered")
     if len(kept) < len(offered):
@@ -75,19 +76,36 @@ def _allowed(held: Json, offered: Sequence[Offer], scope: Scope) -> tuple[list[O
 
 
 def _wanted(tools: Any, offered: Sequence[Offer], scope: Scope) -> Iterable[Offer]:
+    known = _known(offered, scope)
+    spaces: dict[str, list[Offer]] = {}
+    for offer in offered:
+        spaces.setdefault(offer.tool.namespace or "", []).append(offer)
     for number, one in enumerate(entries(tools, f"{PATH}.tools")):
         path = f"{PATH}.tools[{number}]"
         held = record(one, path)
         if held.get("type") == "namespace":
-            yield from (offer for offer in offered if offer.tool.namespace == held.get("name"))
+            name = named(held, "name", path)
+            if name not in spaces:
+                scope.report.dropped(path, "an allowed namespace", f"no tools of {name!r:.80} can be offered")
+            yield from spaces.get(name, ())
             continue
         try:
-            yield _chosen(held, offered, path, scope)
+            yield _chosen(held, known, path)
         except BadRequest as error:
             scope.report.dropped(path, "an allowed tool", error.message)
 
 
-def _chosen(held: Json, offered: Sequence[Offer], path: str, scope: Scope) -> Offer:
+def _known(offered: Iterable[Offer], scope: Scope) -> Mapping[Name, Offer]:
+    """Return each tool by what a choice may call it: as it is declared, else by its name or chat name alone."""
+    known: dict[Name, Offer] = {offer.tool.identity: offer for offer in offered}
+    for offer in offered:
+        group, _, name = offer.tool.identity
+        known.setdefault((group, None, name), offer)
+        known.setdefault((group, None, scope.names.give(offer.tool)), offer)
+    return known
+
+
+def _chosen(held: Json, known: Mapping[Name, Offer], path: str) -> Offer:
     """Return the tool that is meant. Raises BadRequest where it is not offered."""
     kind = held.get("type")
     if not isinstance(kind, str):
@@ -96,10 +114,7 @@ def _chosen(held: Json, offered: Sequence[Offer], path: str, scope: Scope) -> Of
         raise BadRequest(path, f"it names a tool of type {kind}, which no chat backend has")
     inner = fields(held.get(kind)) or held
     group, name = (kind, kind) if kind in CLIENT_TOOLS else ("", word(inner.get("name")))
-    namespace = word(inner.get("namespace")) or None
-    for offer in offered:
-        tool = offer.tool
-        known = (tool.name, scope.names.give(tool)) if namespace is None else (tool.name,)
-        if tool.identity[0] == group and name in known and namespace in (None, tool.namespace):
-            return offer
-    raise BadRequest(path, f"it names the tool {name!r}, which is not among those that can be offered")
+    offer = known.get((group, word(inner.get("namespace")) or None, name))
+    if offer is None:
+        raise BadRequest(path, f"it names the tool {name!r:.80}, which is not among those that can be offered")
+    return offer

@@ -8,24 +8,28 @@ from typing import Any
 
 from antiphon.errors import BadInput
 from antiphon.profile import DEFAULT, Profile, load_profile
+from antiphon.stream.chunk import Unreadable, fields, is_object
 
 from .callids import CallIds
 from .choice import choose
-from .content import Scope, joined, plain_text, usual_content, usual_output
+from .content import Scope, joined, plain_text
+from .entries import Entry, Message
 from .history import Dialect, read_history
-from .items import BringsTools, Entry, Message, read_item
+from .items import BringsTools, kind_of, read_item
 from .names import Names
 from .params import carry_params, carry_stream, carry_text
-from .read import Json, entries, record
+from .read import Json, entries, record, settled
 from .replay import family_of
 from .report import BadRequest, Change, Report, path_of
 from .restore import Restore
 from .thoughts import must_think, put_back, rider
 from .tools import declare, functions, offers
 from .turns import Orphans, Turns
+from .usual import usual_content, usual_output
 
 NOTHING_TO_RESTORE = Restore({}, {})
 DEEP = "it is nested deeper than can be read"
+_UNWRITABLE = (RecursionError, Unreadable, ValueError)  # Python raises the last for numbers of thousands of digits
 # roles, beside the assistant, of the messages that stay where they stand, under their own name
 USER, USER_SYSTEM, ALL = frozenset({"user"}), frozenset({"user", "system"}), frozenset({"user", "system", "developer"})
 
@@ -74,16 +78,19 @@ def to_chat_request(
     if orphans not in ("repair", "error"):
         raise BadInput(f'orphans={orphans!r}: it is "repair" or "error"')
     held = record(request, "request")
+    if held.get("tools"):
+        held = {**held, "tools": _tools(held["tools"])}
     items = _items(held)
     known = _profile(profile)
     try:
         try:
             return _converted(held, items, None, Scope(known, Report(strict=strict), Names()), orphans, stream)
         except BringsTools:
+            items[:] = [_again(item) for item in items]
             scope = Scope(known, Report(strict=strict), Names())
             return _converted(held, items, items, scope, orphans, stream)
-    except RecursionError:
-        raise BadRequest("request", DEEP) from None
+    except _UNWRITABLE as problem:
+        raise BadRequest("request", _unwritable(problem)) from None
 
 
 def _converted(
@@ -95,7 +102,7 @@ def _converted(
         declare(offered, scope)
     ids = CallIds(scope)
     turns = _turns(scope, ids, orphans)
-    read_history(items, turns, _dialect(scope, ids, tools_read=bearers is not None))
+    read_history(items, turns, _dialect(items, scope, ids, tools_read=bearers is not None))
     history = turns.finish()
     kept, choice = choose(held.get("tool_choice"), offered, scope)
     tools = functions(kept, scope) if kept else []
@@ -121,7 +128,17 @@ def _profile(profile: str | Profile | None) -> Profile:
 
 def _items(held: Json) -> list[Any]:
     given = held.get("input")
-    return [{"role": "user", "content": given}] if isinstance(given, str) else entries(given, "input")
+    return [{"role": "user", "content": given}] if isinstance(given, str) else [*entries(given, "input")]
+
+
+def _tools(given: Any) -> list[Any]:
+    """Return the tools as a list; those that hold tools can be read again."""
+    return [_again(one) if "tools" in fields(one) else one for one in entries(given, "tools")]
+
+
+def _again(one: Any) -> Any:
+    """Return an object that can be read once more: what it holds as a generator, as a list."""
+    return settled(fields(one)) if is_object(one) else one
 
 
 def _turns(scope: Scope, ids: CallIds, orphans: Orphans) -> Turns:
@@ -139,11 +156,11 @@ def _turns(scope: Scope, ids: CallIds, orphans: Orphans) -> Turns:
     )
 
 
-def _dialect(scope: Scope, ids: CallIds, *, tools_read: bool) -> Dialect:
+def _dialect(items: list[Any], scope: Scope, ids: CallIds, *, tools_read: bool) -> Dialect:
     profile = scope.profile
     roles = USER if profile.single_leading_system else ALL if profile.developer_role else USER_SYSTEM
     return Dialect(
-        lambda one, number: _entries(one, number, scope, tools_read=tools_read),
+        lambda _, number: _entries(items, number, scope, tools_read=tools_read),
         usual_content(profile),
         usual_output(profile),
         scope.names.functions,
@@ -155,12 +172,17 @@ def _dialect(scope: Scope, ids: CallIds, *, tools_read: bool) -> Dialect:
     )
 
 
-def _entries(one: Any, number: int, scope: Scope, *, tools_read: bool) -> list[Entry]:
-    """Return what an item says, read to its end."""
+def _entries(items: list[Any], number: int, scope: Scope, *, tools_read: bool) -> list[Entry]:
+    """Return what an item says, read to its end. `items` are ours: they hold what was read, which can be read again."""
+    items[number] = item = record(items[number], f"input[{number}]")
     try:
-        return list(read_item(one, number, scope, tools_read=tools_read))
-    except RecursionError:
-        raise BadRequest(f"input[{number}]", DEEP) from None
+        return list(read_item(item, number, scope, tools_read=tools_read))
+    except _UNWRITABLE as problem:
+        raise BadRequest(f"input[{number}]", _unwritable(problem)) from None
+
+
+def _unwritable(problem: Exception) -> str:
+    return DEEP if isinstance(problem, RecursionError) else f"it holds what cannot be written: {problem}"
 
 
 def _first(instructions: str, leading: Sequence[Message], scope: Scope) -> str:
@@ -181,9 +203,17 @@ def _instructions(held: Json, said: str, scope: Scope) -> str:
         return said
     texts = [given] if isinstance(given, str) else []
     for number, one in enumerate([] if isinstance(given, str) else entries(given, "instructions")):
-        path = f"instructions[{number}]"
-        texts.append(plain_text(record(one, path).get("content"), path, scope))
+        texts.append(_instruction(one, f"instructions[{number}]", scope))
     return joined([*texts, said])
+
+
+def _instruction(one: Any, path: str, scope: Scope) -> str:
+    """Return what a message among the instructions says. What is no message of theirs is reported."""
+    held = record(one, path)
+    if (kind := kind_of(held, path)) != "message":
+        scope.report.dropped(path, kind, "instructions are messages")
+        return ""
+    return plain_text(held.get("content"), path, scope)
 
 
 def _with_tools(tools: list[dict[str, Any]], choice: Any, held: Json, scope: Scope) -> dict[str, Any]:

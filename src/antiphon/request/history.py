@@ -14,7 +14,8 @@ import msgspec
 
 from .arguments import INPUT, quoted, read_object
 from .content import REFUSAL, ChatPart, Odd
-from .items import Entry, Thought
+from .entries import Entry, Thought
+from .items import CHAT
 from .names import ToolKind
 from .turns import UNTHOUGHT, Turns
 
@@ -54,7 +55,7 @@ def read_history(items: Sequence[Any], turns: Turns, dialect: Dialect) -> None:
     made, slots, pending, noted = turns.made, turns.slots, turns.pending, turns.begun
     thinks, ride, signs, null, ours = turns.thinks, turns.ride, turns.signs, turns.null, turns.ids.made
     functions, customs, roles, fits = dialect.functions, dialect.customs, dialect.roles, dialect.fits
-    note, decode = turns.report.noted.append, read_object
+    note, decode, is_own = turns.report.noted.append, read_object, CHAT.isdisjoint
     open: Any = None  # the assistant message that takes text and calls
     last: Any = None  # it, also after outputs came
     calls: Any = None  # of the open message
@@ -83,7 +84,7 @@ def read_history(items: Sequence[Any], turns: Turns, dialect: Dialect) -> None:
                             said, refused = part["refusal"], True
                     if said.__class__ is not str or not said or said.isspace():
                         raise Odd
-                    if "tool_calls" in item or "refusal" in item:
+                    if not is_own(item):
                         raise Odd
                     if open is not None:
                         turns.speak(open, said)
@@ -115,6 +116,8 @@ def read_history(items: Sequence[Any], turns: Turns, dialect: Dialect) -> None:
                     name = (item["namespace"], name)
                 if kind == "function_call":
                     arguments = item["arguments"]
+                    if arguments.__class__ is not str:
+                        raise Odd
                     decode(arguments)
                     name = functions.get(name) or dialect.find("function", name)
                 elif customs is not None:

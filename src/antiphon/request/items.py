@@ -6,72 +6,20 @@ they are not read.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Literal
 
-import msgspec
-
-from antiphon.stream.chunk import fields, is_object, many, plain, text_of, word
+from antiphon.profile import REASONING_FIELDS
+from antiphon.stream.chunk import fields, is_object, many, text_of, word
 
 from .arguments import input_text, object_text
-from .content import ChatPart, Content, Scope, answer_text, joined, plain_text, tool_content, user_content
-from .names import Tool, ToolKind
-from .read import Json, described, entries, named, optional_record, record, shared
-from .report import BadRequest, Place, path_of
+from .content import Scope, answer_text, joined, plain_text, tool_content, user_content
+from .entries import Answer, Call, Entry, Message, Output, Reader, Role, Thought
+from .own import call_of, found_tools, own_call, own_output
+from .read import Json, described, entries, named, optional_record, record
+from .report import BadRequest
 
-Role: TypeAlias = Literal["user", "system", "developer"]
-
-
-class Message(msgspec.Struct, frozen=True):
-    """What the user, the system or the developer said."""
-
-    role: Role
-    content: Content
-    place: Place
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """Text of the assistant. `refusal`: where what was refused has a field of its own; else it is in the text."""
-
-    text: str
-    place: Place
-    refusal: str = ""
-
-
-class Thought(msgspec.Struct, frozen=True):
-    """A reasoning item, as it came: `replay` reads it where it is wanted."""
-
-    item: Json
-    place: Place
-
-    @property
-    def path(self) -> str:
-        """Where it is, as the report says it."""
-        return path_of(self.place)
-
-
-class Call(msgspec.Struct, frozen=True):
-    """A call of the assistant. `call_id` is the client's, "" where it gave none; `name` is the chat name."""
-
-    call_id: str
-    name: str
-    arguments: str  # the JSON text of an object
-    data: Json  # provider_data
-    place: Place
-
-
-class Output(msgspec.Struct, frozen=True):
-    """What a call gave back: what its tool message holds, and the parts that it cannot hold."""
-
-    call_id: str
-    content: Content
-    place: Place
-    shown: tuple[ChatPart, ...] = ()
-
-
-Entry: TypeAlias = Message | Answer | Thought | Call | Output
-Reader: TypeAlias = Callable[[Json, str, Scope], Iterable[Entry]]
+__all__ = ["Answer", "BringsTools", "Call", "Entry", "Message", "Output", "Thought", "kind_of", "read_item"]
 
 
 class BringsTools(Exception):
@@ -148,6 +96,7 @@ def _answer(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
     content = item.get("content")
     parts = [content] if isinstance(content, str) or is_object(content) else entries(content, f"{path}.content")
     texts: list[str] = []
+    thinking: list[Json] = []
     calls: list[Entry] = []
     for number, part in enumerate(parts):
         here = f"{path}.content[{number}]"
@@ -155,16 +104,35 @@ def _answer(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
         kind = held.get("type")
         if isinstance(kind, str) and kind in CALLS:
             calls.extend(READERS[kind](held, here, scope))
+        elif isinstance(kind, str) and kind in THINKING:
+            thinking.append(held)
         else:
             texts.append(answer_text(part, here, scope))
     refusal = text_of(item.get("refusal"))
     text = joined([*texts, refusal])
+    in_chat_form = not CHAT.isdisjoint(item)
+    if thinking or in_chat_form:
+        yield from _thought_beside(item, thinking, path)
     if text.strip():
         yield Answer(text, path)
-    calls.extend(_chat_calls(item, path, scope))
+    if in_chat_form:
+        calls.extend(_chat_calls(item, path, scope))
     yield from calls
+    for key in ("audio", "function_call") if in_chat_form else ():
+        if item.get(key) is not None:
+            scope.report.dropped(f"{path}.{key}", key, "no item of the Responses API has it")
     if not text.strip() and not calls:
         scope.report.ignored(path, "an assistant message without text", "backends refuse empty ones")
+
+
+def _thought_beside(item: Json, thinking: list[Json], path: str) -> Iterable[Entry]:
+    """Yield the reasoning of a message that came in chat form: of its fields, and of its content. One text counts once."""
+    said = dict.fromkeys([*(text_of(item.get(key)) for key in REASONING_FIELDS), *map(text_of, thinking)])
+    blocks = [part for part in thinking if part.get("type") != "reasoning_text"]
+    data = {key: item[key] for key in PIECES if item.get(key)} | ({"thinking_blocks": blocks} if blocks else {})
+    if data or any(said):
+        content = [{"type": "reasoning_text", "text": text} for text in said if text]
+        yield Thought({"content": content, "provider_data": data}, path)
 
 
 def _chat_calls(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
@@ -173,7 +141,9 @@ def _chat_calls(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
         here = f"{path}.tool_calls[{number}]"
         held = fields(call)
         name, arguments = _chat_call(held, here, scope)
-        yield Call(word(held.get("id")), name, arguments, optional_record(held.get("provider_data"), here), here)
+        beside = {key: held[key] for key in BESIDE if held.get(key)}
+        data = {**beside, **optional_record(held.get("provider_data"), here)}
+        yield Call(word(held.get("id")), name, arguments, data, here)
 
 
 def _chat_call(held: Json, path: str, scope: Scope) -> tuple[str, str]:
@@ -195,23 +165,16 @@ def _reasoning(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
 # --- calls and outputs ---------------------------------------------------------------------------------------------
 
 
-def _call(item: Json, path: str, name: str, arguments: str) -> Call:
-    data = item.get("provider_data")
-    return Call(_call_id(item), name, arguments, fields(data) if is_object(data) else {}, path)
-
-
-def _call_id(item: Json) -> str:
-    return word(item.get("call_id")) or word(item.get("id"))
-
-
 def _function_call(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
     name = scope.names.find("function", _namespace(item), named(item, "name", path))
-    yield _call(item, path, name, object_text(item.get("arguments"), path, scope))
+    given = item["input"] if "input" in item and "arguments" not in item else item.get("arguments")
+    yield call_of(item, path, name, object_text(given, path, scope))
 
 
 def _custom_call(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
     name = scope.names.find("custom", _namespace(item), named(item, "name", path))
-    yield _call(item, path, name, input_text(item.get("input")))
+    given = item["arguments"] if "arguments" in item and "input" not in item else item.get("input")
+    yield call_of(item, path, name, input_text(given))
 
 
 def _namespace(item: Json) -> str | None:
@@ -219,7 +182,8 @@ def _namespace(item: Json) -> str | None:
 
 
 def _output(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
-    yield _gave(word(item.get("call_id")), item.get("output"), f"{path}.output", scope, path)
+    key = "content" if "content" in item and "output" not in item else "output"
+    yield _gave(word(item.get("call_id")), item.get(key), f"{path}.{key}", scope, path)
 
 
 def _gave(call_id: str, value: Any, here: str, scope: Scope, path: str) -> Output:
@@ -231,65 +195,12 @@ def _mcp_call(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
     """Yield a call that a server made, and what it gave back, as a call of a function."""
     scope.report.changed(path, "mcp_call", "a function call with its output", "chat has no servers of tools")
     name = scope.names.find("function", word(item.get("server_label")) or None, named(item, "name", path))
-    call_id = word(item.get("id"))
+    call_id = word(item.get("id")) or f"mcp_{''.join(filter(str.isdigit, path))}"
     yield Call(call_id, name, object_text(item.get("arguments"), path, scope), {}, path)
     given = item.get("error") if item.get("error") is not None else item.get("output")
     yield _gave(call_id, given, f"{path}.output", scope, path)
 
 
-def _own_call(kind: ToolKind, field: str) -> Reader:
-    """Return a reader for calls of the API's own tools that the client runs: `field` holds what is called for."""
-
-    def read(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
-        if kind == "tool_search" and item.get("execution") == "server":
-            scope.report.ignored(path, "tool_search_call", "the server searched; the tools it found are offered")
-            return
-        given = item.get(field)
-        held = {
-            key: value for key, value in fields(given).items() if (key, value) not in SAYS_NOTHING and value is not None
-        }
-        arguments = object_text(given if isinstance(given, str) else shared(held), path, scope)
-        yield _call(item, path, scope.names.find(kind, None, kind), arguments)
-
-    return read
-
-
-def _own_output(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
-    output = item.get("output")
-    text = (
-        output if isinstance(output, str) else "" if output is None else json.dumps(plain(output), ensure_ascii=False)
-    )
-    if item.get("status") == "failed":
-        text = joined(["failed", text])
-    yield Output(_call_id(item), text, path)
-
-
-def _found_tools(item: Json, path: str, scope: Scope) -> Iterable[Entry]:
-    """Yield the output of a search that the client made; the tools themselves are offered by `tools`."""
-    if item.get("execution") == "server" or not word(item.get("call_id")):
-        scope.report.changed(path, "tool_search_output", "tools", "what the server found is offered")
-        return
-    found = [
-        {"name": scope.names.find(tool.kind, tool.namespace, tool.name), "description": description}
-        for tool, description in tools_in(item.get("tools"), f"{path}.tools")
-    ]
-    yield Output(word(item.get("call_id")), json.dumps({"tools": found}, ensure_ascii=False), path)
-
-
-def tools_in(tools: Any, path: str, namespace: str | None = None) -> Iterable[tuple[Tool, str]]:
-    """Yield the functions and custom tools in a list of tools, with their descriptions, those in namespaces too."""
-    for number, one in enumerate(entries(tools, path)):
-        here = f"{path}[{number}]"
-        held = record(one, here)
-        kind = held.get("type")
-        if kind == "namespace":
-            yield from tools_in(held.get("tools"), f"{here}.tools", named(held, "name", here))
-        elif kind == "function" or kind == "custom":
-            yield Tool(kind, named(held, "name", here), namespace), text_of(held.get("description"))
-
-
-# of the action of a local shell: what the model did not say, and the item must have
-SAYS_NOTHING: tuple[tuple[str, Any], ...] = (("type", "exec"), ("env", {}))
 READERS: dict[str, Reader] = {
     "message": _message,
     "reasoning": _reasoning,
@@ -298,15 +209,23 @@ READERS: dict[str, Reader] = {
     "custom_tool_call": _custom_call,
     "custom_tool_call_output": _output,
     "mcp_call": _mcp_call,
-    "tool_search_call": _own_call("tool_search", "arguments"),
-    "tool_search_output": _found_tools,
-    "local_shell_call": _own_call("local_shell", "action"),
-    "local_shell_call_output": _own_output,
-    "shell_call": _own_call("shell", "action"),
-    "shell_call_output": _own_output,
-    "apply_patch_call": _own_call("apply_patch", "operation"),
-    "apply_patch_call_output": _own_output,
+    "tool_search_call": own_call("tool_search", "arguments"),
+    "tool_search_output": found_tools,
+    "local_shell_call": own_call("local_shell", "action"),
+    "local_shell_call_output": own_output,
+    "shell_call": own_call("shell", "action"),
+    "shell_call_output": own_output,
+    "apply_patch_call": own_call("apply_patch", "operation"),
+    "apply_patch_call_output": own_output,
 }
+# Of the content of assistant messages: what is no answer. Sources: `thinking` parts of docs.mistral.ai, "Reasoning", and
+# of Anthropic's blocks; `reasoning_text` in `Message` of openai 3.57's conversations.
+THINKING = frozenset({"thinking", "redacted_thinking", "reasoning_text"})
+PIECES = ("reasoning_details", "thinking_blocks")  # of a message in chat form: what its reasoning consists of
+# What an assistant message in chat form has beside its content.
+CHAT = frozenset({"tool_calls", "refusal", "audio", "function_call", *REASONING_FIELDS, *PIECES})
+# What came beside a call of a chat backend, under the names that `stream.normalize` keeps it by.
+BESIDE = ("extra_content", "provider_specific_fields")
 CALLS = frozenset({"function_call", "custom_tool_call"})  # also found in the content of assistant messages
 TOOL_BEARERS = frozenset({"additional_tools", "tool_search_output"})  # their `tools` are offered
 _HOSTED = "it was made by a hosted tool, which no chat backend has"

@@ -73,11 +73,13 @@ class Names:
         """Return the chat name for a call in the history, or for a choice.
 
         A native response may give a plain function its own name as namespace (recording
-        openai/langchain-openai-1.7.4-test-tool-search-streaming): where only the plain one is offered, it is meant.
+        openai/langchain-openai-1.7.4-test-tool-search-streaming): where only the plain one is offered, it is meant. And a
+        call of one of the API's own tools that did not fit it came back as a function call of its name.
         """
         tool = Tool(kind, name, namespace)
-        if namespace and tool.identity not in self._chat and ("", None, name) in self._chat:
-            return self._chat["", None, name]
+        meant = ("", None, name) if namespace else (name, None, name)
+        if tool.identity not in self._chat and meant in self._chat:
+            return self._chat[meant]
         return self.give(tool)
 
     def called(self, kind: ToolKind, key: Any) -> str:

@@ -71,7 +71,7 @@ def carry_params(request: Json, scope: Scope, body: Body) -> None:
         if name in CARRIERS:
             CARRIERS[name](value, scope, body)
         elif name in SAME:
-            body[name] = shared(value)
+            _put(name, name, value, scope, body)
         else:
             _pass(name, name, value, scope, body)
 
@@ -80,12 +80,20 @@ def _pass(path: str, name: str, value: Any, scope: Scope, body: Body) -> None:
     """Let a parameter through under its own name, or report that it stays."""
     profile = scope.profile
     if name in profile.passthrough or (name in OPENAI and profile.name == DEFAULT.name):
-        body[name] = shared(value)
+        _put(path, name, value, scope, body)
     elif name in HINTS:
         scope.report.ignored(path, name, f"profile {profile.name!r} does not take it")
     else:
         why = f"profile {profile.name!r} does not take it" if name in OPENAI else "chat has no such parameter"
         scope.report.dropped(path, _told(name, value), UNCARRIED.get(name, why))
+
+
+def _put(path: str, name: str, value: Any, scope: Scope, body: Body) -> None:
+    """Put a parameter into `body`; what the Responses API's own parameter asked for already counts."""
+    if name in body and body[name] != value:
+        scope.report.dropped(path, _told(name, value), f"another parameter asks for another {name}")
+    else:
+        body[name] = shared(value)
 
 
 def carry_stream(request: Json, scope: Scope, body: Body, *, stream: bool) -> None:
@@ -106,9 +114,14 @@ def carry_text(request: Json, scope: Scope, body: Body, *, tools: bool = False) 
     text = optional_record(request.get("text"), "text")
     if text.get("verbosity") is not None:
         _pass("text.verbosity", "verbosity", text["verbosity"], scope, body)
+    for name, one in text.items():
+        if name not in ("verbosity", "format") and one is not None:
+            scope.report.dropped(f"text.{name}", name, "chat has no such parameter")
     form = optional_record(text.get("format"), "text.format")
-    kind = form.get("type", "text")
-    if kind == "text":
+    kind = form.get("type")
+    if kind is None and any(one is not None for one in form.values()):
+        raise BadRequest("text.format.type", f"a type of format is expected, and here is {described(kind)}")
+    if kind in (None, "text"):
         return ""
     if kind not in ("json_object", "json_schema"):
         scope.report.dropped("text.format", f"a format of type {kind!r:.40}", "chat has no such format")
@@ -216,7 +229,9 @@ def _reasoning(value: Any, scope: Scope, body: Body) -> None:
 
 def _effort(effort: Any, scope: Scope, body: Body) -> None:
     profile = scope.profile
-    level = _nearest(word(effort), profile.effort_levels)
+    if not isinstance(effort, str):
+        raise BadRequest("reasoning.effort", f"a level is expected, and here is {described(effort)}")
+    level = _nearest(effort, profile.effort_levels)
     if profile.effort_field == "none" or level is None:
         scope.report.dropped("reasoning.effort", f"{effort!r:.40}", f"profile {profile.name!r} has no such level")
         return

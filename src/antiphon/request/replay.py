@@ -17,8 +17,9 @@ from antiphon.stream.chunk import fields, is_object, many, plain, text_of, word
 from antiphon.stream.details import is_signed, opaque, unsealed
 
 from .content import Scope, joined
-from .items import Thought
-from .read import Json
+from .entries import Thought
+from .items import BESIDE
+from .read import Json, settled
 from .report import Place, path_of
 
 FAMILY = "family"  # in provider_data: whose reasoning it is
@@ -31,8 +32,7 @@ UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 # Source: openrouter.ai/docs, "Preserving reasoning"
 DETAILS = frozenset({"reasoning.text", "reasoning.summary", "reasoning.encrypted"})
 TEXTS = frozenset({"reasoning_content", "reasoning"})  # kinds of replay in a field that holds the text
-# What came beside a call, under the names that `stream.normalize` keeps it by.
-EXTRAS = ("extra_content", "provider_specific_fields")
+EXTRAS = BESIDE  # what came beside a call
 
 Piece: TypeAlias = dict[str, Any]
 
@@ -83,7 +83,7 @@ def usual_text(thoughts: Sequence[Thought], family: str) -> str:
         if item.get("encrypted_content") or (data and not (data.__class__ is dict and data == {FAMILY: family})):
             return ""
         parts: Any = item.get("content") or item.get("summary")
-        if parts.__class__ is not list:
+        if parts.__class__ is not list or not parts:
             return ""
         for part in parts:
             text = part.get("text") if part.__class__ is dict else None
@@ -117,7 +117,7 @@ def sealed_for(family: str, pieces: Iterable[Json]) -> str:
 
 def remember(thought: Thought, scope: Scope) -> Memory:
     """Return what a reasoning item holds."""
-    item, path = thought.item, thought.path
+    item, path = settled(thought.item), thought.path
     data = fields(item.get("provider_data"))
     given = (*many(data.get("reasoning_details")), *many(data.get("thinking_blocks")))
     pieces: list[Piece] = [one if type(one) is dict else plain(one) for one in given if is_object(one)]

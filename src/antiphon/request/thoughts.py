@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from antiphon.stream.chunk import fields, is_object
+from antiphon.stream.chunk import fields, is_object, word
 
 from .content import Scope, text_part
-from .items import Thought
+from .entries import Thought
 from .read import NOTHING, Json
-from .replay import NOTHING_THOUGHT, TEXTS, call_fields, family_of, replayed, usual_details, usual_text
+from .replay import FAMILY, NOTHING_THOUGHT, TEXTS, call_fields, family_of, replayed, usual_details, usual_text
 from .report import Place, path_of
 from .turns import ChatMessage, Ride, Turns
 
@@ -36,8 +36,12 @@ def rider(scope: Scope) -> Ride | None:
 
     def keep(turns: Turns, call: dict[str, Any], given: Any, place: Place) -> None:
         data = fields(given) if is_object(given) else NOTHING
-        if turns.open is not None and data.get("reasoning_details"):
+        if turns.open is None or not data.get("reasoning_details"):
+            return
+        if word(data.get(FAMILY)) in ("", family):
             turns.beside(turns.open, data)
+        else:
+            scope.report.ignored(path_of(place), "reasoning beside a call", f"it is not of {family}")
 
     def both(turns: Turns, call: dict[str, Any], given: Any, place: Place) -> None:
         sign(turns, call, given, place)

@@ -12,6 +12,7 @@ from .arguments import INPUT
 from .content import Scope
 from .items import TOOL_BEARERS, kind_of
 from .names import Tool, ToolKind
+from .own import inside
 from .read import Json, described, entries, named, optional_record, record, shared
 from .report import BadRequest
 
@@ -74,7 +75,7 @@ def _offers(tools: Any, path: str, scope: Scope, namespace: str | None = None) -
         if not isinstance(kind, str) or not kind:
             raise BadRequest(f"{here}.type", f"the type of a tool is expected, and here is {described(kind)}")
         if kind in SPOKEN:
-            inner = _inner(held, kind, here)
+            inner = inside(held, kind, here)
             yield Offer(Tool(SPOKEN[kind], named(inner, "name", here), namespace), inner, here)
         elif kind == "namespace" and namespace is None:
             yield from _namespace(held, here, scope)
@@ -84,11 +85,6 @@ def _offers(tools: Any, path: str, scope: Scope, namespace: str | None = None) -
         else:
             why = "the API's own servers run it: no chat backend has it"
             scope.report.add("dropped", here, f"tool of type {kind}", None, why)
-
-
-def _inner(held: Json, kind: str, path: str) -> Json:
-    """Return what says how the tool is called; some clients nest it, as chat does."""
-    return record(held[kind], f"{path}.{kind}") if is_object(held.get(kind)) else held
 
 
 def _namespace(held: Json, path: str, scope: Scope) -> Iterable[Offer]:
@@ -144,13 +140,7 @@ def _parameters(held: Json, path: str) -> Any:
 
 def _custom(offer: Offer, scope: Scope) -> dict[str, Any]:
     """Return a function with one string for a tool that takes free text; its grammar is told in words."""
-    form = optional_record(offer.held.get("format"), f"{offer.path}.format")
-    grammar = form.get("type") == "grammar"
-    held = record(form["grammar"], f"{offer.path}.format") if is_object(form.get("grammar")) else form
-    said = "any text"
-    if grammar:
-        said = f"text that this {word(held.get('syntax'))} grammar allows:\n{text_of(held.get('definition'))}"
-    note = f"`{INPUT}` is {said}" if grammar else ""
+    note = _grammar(optional_record(offer.held.get("format"), f"{offer.path}.format"), f"{offer.path}.format", scope)
     why = "chat has no tools that take free text"
     scope.report.changed(offer.path, f"custom tool {offer.tool.name!r}", f"a function with the string {INPUT!r}", why)
     texts = (text_of(offer.held.get("description")), note)
@@ -163,6 +153,19 @@ def _custom(offer: Offer, scope: Scope) -> dict[str, Any]:
             "additionalProperties": False,
         },
     }
+
+
+def _grammar(form: Json, path: str, scope: Scope) -> str:
+    """Return the grammar of a custom tool in words, "" where it takes any text. Raises BadRequest where it is missing."""
+    if form.get("type") != "grammar":
+        if form and form.get("type") != "text":
+            scope.report.weakened(path, f"a format of type {form.get('type')!r:.40}", "any text", "nobody knows it")
+        return ""
+    held = record(form["grammar"], path) if is_object(form.get("grammar")) else form
+    definition = text_of(held.get("definition"))
+    if not definition:
+        raise BadRequest(f"{path}.definition", "a grammar is expected, and there is none")
+    return f"`{INPUT}` is text that this {word(held.get('syntax'))} grammar allows:\n{definition}"
 
 
 # --- the API's own tools that the client runs ----------------------------------------------------------------------

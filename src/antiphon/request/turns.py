@@ -16,7 +16,7 @@ import msgspec
 
 from .callids import CallIds
 from .content import ChatPart, joined
-from .items import Answer, Call, Entry, Message, Output, Thought
+from .entries import Answer, Call, Entry, Message, Output, Thought
 from .read import Json
 from .report import BadRequest, Place, Remark, Report, path_of
 
@@ -269,17 +269,17 @@ class Turns(msgspec.Struct):
     # --- outputs ---------------------------------------------------------------------------------------------------
 
     def _answer(self, output: Output) -> None:
-        """Give the output to the first call of its id in the latest turn that waits for one."""
+        """Give the output to the first call of its id in the latest turn that waits for one; without id, likewise."""
         key: Key | None = output.call_id
         if key not in self.slots:
-            again = self._again.get(output.call_id) if output.call_id else None
+            again = self._again.get(output.call_id)
             key = again.popleft() if again else None
         if key is not None:
             if self.open is not None:
                 self._lay(self.open)
             self._fill(self.slots.pop(key), output, self.last)
             return
-        groups = self._late.get(output.call_id) if output.call_id else None
+        groups = self._late.get(output.call_id)
         if not groups:
             self._orphan(output)
             return

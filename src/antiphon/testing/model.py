@@ -186,23 +186,9 @@ class ScriptedModel(Model):
         """Return the advice that the step gave with this very error."""
         return self._advice.of(request.error)
 
-    async def get_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: ModelSettings,
-        tools: Sequence[Any],
-        output_schema: Any,
-        handoffs: Sequence[Any],
-        tracing: ModelTracing,
-        *,
-        previous_response_id: str | None = None,
-        conversation_id: str | None = None,
-        prompt: Any = None,
-    ) -> ModelResponse:
+    async def get_response(self, *said: Any, **more: Any) -> ModelResponse:
         """Return the next answer of the script."""
-        asked = (system_instructions, input, model_settings, tools, output_schema, handoffs, tracing)
-        call = self._record(*asked, previous_response_id, conversation_id, prompt, streamed=False)
+        call = self._record(False, *said, **more)
         step = await self._next(call)
         response = step_response(step, call, len(self._calls))
         _raise_failure(response)
@@ -211,23 +197,9 @@ class ScriptedModel(Model):
         answer.request_id, answer.raw_usage = step.request_id, step.raw_usage
         return answer
 
-    async def stream_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: ModelSettings,
-        tools: Sequence[Any],
-        output_schema: Any,
-        handoffs: Sequence[Any],
-        tracing: ModelTracing,
-        *,
-        previous_response_id: str | None = None,
-        conversation_id: str | None = None,
-        prompt: Any = None,
-    ) -> AsyncIterator[Any]:
+    async def stream_response(self, *said: Any, **more: Any) -> AsyncIterator[Any]:
         """Yield the events of the next answer of the script."""
-        asked = (system_instructions, input, model_settings, tools, output_schema, handoffs, tracing)
-        call = self._record(*asked, previous_response_id, conversation_id, prompt, streamed=True)
+        call = self._record(True, *said, **more)
         step = await self._next(call)
         if callable(step.stream_events):
             events = step.stream_events(call)
@@ -243,6 +215,7 @@ class ScriptedModel(Model):
 
     def _record(
         self,
+        streamed: bool,
         system_instructions: str | None,
         input: Any,
         model_settings: ModelSettings,
@@ -250,11 +223,10 @@ class ScriptedModel(Model):
         output_schema: Any,
         handoffs: Sequence[Any],
         tracing: ModelTracing,
-        previous_response_id: str | None,
-        conversation_id: str | None,
-        prompt: Any,
         *,
-        streamed: bool,
+        previous_response_id: str | None = None,
+        conversation_id: str | None = None,
+        prompt: Any = None,
     ) -> ModelCall:
         given = (system_instructions, deepcopy(input), deepcopy(model_settings), [*tools], output_schema, [*handoffs])
         call = ModelCall(*given, tracing, previous_response_id, conversation_id, deepcopy(prompt), streamed)

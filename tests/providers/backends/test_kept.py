@@ -25,7 +25,7 @@ pytestmark = pytest.mark.parametrize("kind", ["http", "openai_sdk"])  # the othe
 
 def served(server: Loopback, *instead: Script) -> Script:
     """Return the answer to the last request: its place in `instead`, or a good answer where that is empty or over."""
-    script = instead[len(server.requests) - 1] if len(server.requests) <= len(instead) else []
+    script: Script = instead[len(server.requests) - 1] if len(server.requests) <= len(instead) else []
     if script:
         return script
     streams = server.requests[-1].body.get("stream")
