@@ -18,7 +18,7 @@ from .config import DEFAULT_MAX_TURNS, RunConfig
 from .context import RunContextWrapper, ToolContext
 from .docstrings import function_style
 from .events import AgentUpdatedStreamEvent, StreamEvent
-from .execute import Paused
+from .execute import Waits
 from .function_tool import forgiving
 from .items import ItemHelpers, MessageOutputItem, ToolCallOutputItem
 from .reading import Json
@@ -88,7 +88,7 @@ class AgentCaller:
     schema: Json
 
     async def invoke(self, ctx: ToolContext[Any], arguments: str) -> Any:
-        """Return the final output of the run; `Paused` where a call inside it waits."""
+        """Return the final output of the run; `Waits` where a call inside it waits."""
         ledger = ctx._ledger  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
         waiting: RunState[Any] | None = ledger.nested.get(ctx.tool_call_id)
         state = await self._begun(ctx, arguments) if waiting is None else waiting.copy()
@@ -101,7 +101,7 @@ class AgentCaller:
         ledger.keep(ctx.qualified_tool_name, result.context_wrapper._ledger)  # pyright: ignore[reportPrivateUsage]  # as above
         if result.interruptions:
             ledger.nested[ctx.tool_call_id] = result.to_state()
-            return Paused(tuple(result.interruptions))
+            return Waits(tuple(result.interruptions))
         if self.options.custom_output_extractor is not None:
             return await settled(self.options.custom_output_extractor(result))
         return _output(result)

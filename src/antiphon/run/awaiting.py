@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from antiphon.exceptions import UserError
@@ -41,7 +41,13 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-async def together(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+def being_cancelled() -> bool:
+    """Return whether somebody cancels the task that runs; else a cancellation is of what it runs itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def together(jobs: Sequence[Awaitable[T]]) -> list[T]:
     """Return what `jobs` return, in their order, all of them running at once.
 
     Where one fails, or the caller is cancelled, the others are cancelled and awaited first. Of several failures the

@@ -58,15 +58,16 @@ class ApprovalRequest:
     tool: HostedMCPTool
 
 
-Work: TypeAlias = ToolRun | HandoffRun | UnknownTool | ApprovalRequest
+Work: TypeAlias = ToolRun | UnknownTool | ApprovalRequest
 
 
 @dataclass(slots=True)
 class Answer:
-    """What a model's answer is: its items, what is left to do, both in the model's order, and the tools it used."""
+    """What a model's answer is: its items, the calls to make, the handoffs, in the model's order; the tools it used."""
 
     items: list[RunItem] = field(default_factory=list[Any])
     work: list[Work] = field(default_factory=list[Any])
+    handoffs: list[HandoffRun] = field(default_factory=list[Any])
     used: list[str] = field(default_factory=list[str])
     repeated: bool = False  # a call that was answered before came again, and was left out
     cut: bool = False  # the answer ended before its time
@@ -80,17 +81,15 @@ class Answer:
             self.used.append(used)
 
 
-# type of a call that the server has run itself -> the name of its tool
-SERVED: dict[str, str] = {
-    "web_search_call": "web_search",
-    "file_search_call": "file_search",
-    "code_interpreter_call": "code_interpreter",
-    "image_generation_call": "image_generation",
-    "mcp_call": "mcp",
-    "program": "programmatic_tool_calling",
-}
-# type of an output that the server brings itself -> its tool, and the key of what it returned
-BROUGHT: dict[str, tuple[str, str]] = {
+# type of a call that the server has run itself, or of an output that it brings -> the name of its tool, and the key of
+# what that returned
+SERVED: dict[str, tuple[str, str | None]] = {
+    "web_search_call": ("web_search", None),
+    "file_search_call": ("file_search", None),
+    "code_interpreter_call": ("code_interpreter", None),
+    "image_generation_call": ("image_generation", None),
+    "mcp_call": ("mcp", None),
+    "program": ("programmatic_tool_calling", None),
     "program_output": ("programmatic_tool_calling", "result"),
     "shell_call_output": ("shell", "output"),
     "apply_patch_call_output": ("apply_patch", "output"),
@@ -195,10 +194,9 @@ def _take(answer: Answer, raw: Any, kind: str, offered: Offered, config: RunConf
         asks = ApprovalRequest(raw, _mcp_server(raw, offered)) if kind == "mcp_approval_request" else None
         answer.add(OF_MODEL[kind](agent, raw), asks)
     elif kind in SERVED:
-        answer.add(ToolCallItem(agent, raw), used=SERVED[kind])
-    elif kind in BROUGHT:
-        tool, key = BROUGHT[kind]
-        answer.add(ToolCallOutputItem(agent, raw, plain(fields(raw).get(key))), used=tool)
+        tool, key = SERVED[kind]
+        returned = None if key is None else plain(fields(raw).get(key))
+        answer.add(ToolCallItem(agent, raw) if key is None else ToolCallOutputItem(agent, raw, returned), used=tool)
     elif kind == "function_call":
         _take_function(answer, raw, offered, config)
     elif kind == "custom_tool_call":
@@ -213,7 +211,8 @@ def _take_function(answer: Answer, call: Any, offered: Offered, config: RunConfi
     held = fields(call)
     handoff = offered.handoff_of(call)
     if handoff is not None:
-        answer.add(HandoffCallItem(offered.agent, call), HandoffRun(call, handoff), handoff.tool_name)
+        answer.add(HandoffCallItem(offered.agent, call), used=handoff.tool_name)
+        answer.handoffs.append(HandoffRun(call, handoff))
         return
     name = qualified(str(held.get("name")), held.get("namespace"))
     tool = offered.function_of(name)

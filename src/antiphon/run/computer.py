@@ -116,14 +116,10 @@ class ComputerToolSafetyCheckData:
 class ComputerTool(LocalTool, Generic[ComputerT], kind="computer", call="computer_call"):
     """A computer that the model uses: an instance, or what makes one for each run."""
 
-    name = "computer_use_preview"
+    type, name = "computer", "computer_use_preview"
     computer: ComputerT | Callable[..., Any] | ComputerProvider[Any]
     on_safety_check: Callable[[ComputerToolSafetyCheckData], MaybeAwaitable[bool]] | None = None
     custom_data_extractor: CustomDataExtractor | None = field(default=None, kw_only=True)
-
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return {"type": "computer"}
 
     async def answer(self, call: Json, context: ToolContext[Any], computers: Computers) -> tuple[Json, Any]:
         """Return the screenshot after the actions, and its URL. Raises UserError for a check that is not acknowledged."""

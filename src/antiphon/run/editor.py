@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, cast, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, runtime_checkable
 
 from antiphon.exceptions import ModelBehaviorError
 
@@ -12,7 +12,7 @@ from .awaiting import MaybeAwaitable
 from .computer import Computers
 from .context import ToolContext
 from .local_tools import ApprovableTool, CustomDataExtractor, NeedsApproval, OnApproval, tried
-from .reading import Json, said
+from .reading import Json
 from .tool import ToolCaller
 
 ApplyPatchOperationType: TypeAlias = Literal["create_file", "update_file", "delete_file"]
@@ -51,17 +51,14 @@ class ApplyPatchEditor(Protocol):
 class ApplyPatchTool(ApprovableTool, kind="apply_patch", call="apply_patch_call"):
     """Changes to files, which `editor` makes."""
 
-    type: ClassVar[str] = "apply_patch"
+    type = "apply_patch"
+    told = ("allowed_callers",)
     editor: ApplyPatchEditor
     name: str = "apply_patch"
     needs_approval: NeedsApproval = False
     on_approval: OnApproval | None = None
     custom_data_extractor: CustomDataExtractor | None = field(default=None, kw_only=True)
     allowed_callers: list[ToolCaller] | None = field(default=None, kw_only=True)
-
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return {"type": "apply_patch", **said(allowed_callers=self.allowed_callers)}
 
     def asked(self, call: Json, context: Any) -> ApplyPatchOperation:
         """Return the change that a call asks for. Raises ModelBehaviorError where it is none."""

@@ -41,7 +41,9 @@ class FinalOutput:
 
 @dataclass(frozen=True, slots=True)
 class RunAgain:
-    """The model is called again, with what the turn brought."""
+    """The model is called again, with what the turn brought. `silent`: that is nothing, and an output was expected."""
+
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,7 @@ USES = (ToolCallItem, ToolCallOutputItem, HandoffCallItem)
 
 
 def decide(
-    answer: Answer,
-    schema: Any,
-    pending: Sequence[ToolApprovalItem] = (),
-    by_tools: ToolsToFinalOutputResult | None = None,
+    answer: Answer, schema: Any, pending: Sequence[ToolApprovalItem], by_tools: ToolsToFinalOutputResult | None
 ) -> Outcome:
     """Return what comes after a turn whose tools have run.
 
@@ -75,11 +74,10 @@ def decide(
     and an answer with nothing left to do is final. `schema`: what the output is parsed as; None is text. Raises
     ModelRefusalError for a refusal, ModelBehaviorError for an output that is not what the schema says.
     """
-    handoffs = tuple(one for one in answer.work if isinstance(one, HandoffRun))
     if pending:
         return Interruption(tuple(pending))
-    if handoffs:
-        return HandoffTo(handoffs)
+    if answer.handoffs:
+        return HandoffTo(tuple(answer.handoffs))
     if by_tools is not None and by_tools.is_final_output:
         return FinalOutput(by_tools.final_output)
     return RunAgain() if answer.work else _of_message(answer, schema)
@@ -96,7 +94,7 @@ def _of_message(answer: Answer, schema: Any) -> Outcome:
     text = ItemHelpers.extract_text(last)
     if schema is None or schema.is_plain_text():
         return FinalOutput(text or "")
-    return FinalOutput(schema.validate_json(text)) if text else RunAgain()
+    return FinalOutput(schema.validate_json(text)) if text else RunAgain(silent=not answer.repeated)
 
 
 # --- how it ends -----------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from antiphon.stream.chunk import fields, plain
 
 from .agent import Agent
 from .approvals import Invocation
-from .awaiting import settled, together
-from .classify import ApprovalRequest, HandoffRun, ToolRun, UnknownTool, Work
+from .awaiting import being_cancelled, settled, together
+from .classify import ApprovalRequest, ToolRun, UnknownTool, Work
 from .config import ToolErrorFormatterArgs, ToolExecutionConfig
 from .context import ToolContext
 from .function_tool import FunctionInvoker
@@ -39,13 +39,6 @@ NO_JSON = object()  # of arguments that cannot be read
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
-    """What an agent tool returns where the run inside it waits: for these calls."""
-
-    pending: tuple[ToolApprovalItem, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Output:
     """A call was answered. `result` is there for a function that ran."""
 
@@ -55,7 +48,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """A call waits, for a decision about itself or about calls inside it."""
+    """A call waits, for a decision about itself or about calls inside it. An agent tool returns it instead of an output."""
 
     pending: tuple[ToolApprovalItem, ...]
 
@@ -84,8 +77,7 @@ async def execute(run: Run, agent: Agent[Any], work: Sequence[Work]) -> Executed
     async def note(place: int, job: Coroutine[Any, Any, Done]) -> None:
         done[place] = await job
 
-    calls = [(place, one) for place, one in enumerate(work) if not isinstance(one, HandoffRun)]
-    todo = [(place, one) for place, one in calls if not ledger.register(one.call).completed]
+    todo = [(place, one) for place, one in enumerate(work) if not ledger.register(one.call).completed]
     jobs = [note(place, _job(run, agent, one)) for place, one in todo]
     executed = Executed()
     try:
@@ -127,8 +119,6 @@ def _job(run: Run, agent: Agent[Any], work: Work) -> Coroutine[Any, Any, Done]:
             return _unknown(_Call(run, agent, call, Invocation.of(call)), name)
         case ApprovalRequest(call, server):
             return _mcp_request(_Call(run, agent, call, Invocation.of(call)), server)
-        case HandoffRun():
-            raise AssertionError("a handoff is no call of a tool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +191,8 @@ async def _function(call: _Call, tool: FunctionTool) -> Done:
         async with run.gate:
             with span.current():
                 output = await _run_function(run, tool, context, checked=checked)
-        if isinstance(output, Paused):
-            return Waits(output.pending)
+        if isinstance(output, Waits):
+            return output
         span.content("gen_ai.tool.call.result", output)
         return await _output(tool, context, output)
 
@@ -221,13 +211,12 @@ async def _run_function(run: Run, tool: FunctionTool, context: ToolContext[Any],
     except AgentsException:
         raise
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if being_cancelled():
             raise
         raise UserError(f"Error running tool {tool.name}: it was cancelled from inside") from error
     except Exception as error:
         raise UserError(f"Error running tool {tool.name}: {error}") from error
-    if not isinstance(output, Paused):
+    if not isinstance(output, Waits):
         output = await _check_output(run, tool, context, output)
         await run.hooks.tool_end(context, context.agent, tool, output)
     return output

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from antiphon.exceptions import AgentsException, ModelBehaviorError, UserError
 
-from .awaiting import settled
+from .awaiting import being_cancelled, settled
 from .context import ToolContext
 from .docstrings import DocstringStyle, name_of, said_by
 from .guardrails import ToolInputGuardrail, ToolOutputGuardrail
@@ -146,8 +146,7 @@ async def told_of_failure(
     try:
         return await invoke(ctx, arguments)
     except asyncio.CancelledError as cancelled:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if being_cancelled():
             raise
         failed: Exception = AgentsException(str(cancelled) or "Tool execution cancelled.")
     except Exception as error:  # noqa: BLE001  # whatever a tool raises is told

@@ -27,7 +27,6 @@ class Guards:
         self._body: asyncio.Task[Any] | None = None
         self._error: BaseException | None = None
         self._cancelled = False
-        self._settling = False
         self._asked = 0
 
     async def __aenter__(self) -> Guards:
@@ -67,12 +66,8 @@ class Guards:
         self.raise_known()
         if not self._tasks:
             return
-        self._settling = True
-        tasks, self._tasks = self._tasks, []
-        try:
-            await together([_awaited(task) for task in tasks])
-        finally:
-            self._settling = False
+        tasks, self._tasks = self._tasks, []  # one that fails from here on is raised, and cancels nobody
+        await together(tasks)
 
     def raise_known(self) -> None:
         """Raise what is known against the run."""
@@ -84,13 +79,9 @@ class Guards:
         if task.cancelled() or task.exception() is None or self._error is not None:
             return
         self._error = task.exception()
-        if not self._settling and self._body is not None and not self._body.done():
+        if task in self._tasks and self._body is not None and not self._body.done():
             self._cancelled = True
             self._body.cancel()
-
-
-async def _awaited(task: asyncio.Task[InputGuardrailResult]) -> InputGuardrailResult:
-    return await task
 
 
 async def checked(

@@ -17,14 +17,15 @@ from antiphon.stream.chunk import plain
 from .awaiting import MaybeAwaitable
 from .context import RunContextWrapper
 from .reading import Json, said
-from .tool import checked_callers
+from .tool import ApiTool, checked_callers
 
 
 @dataclass
-class FileSearchTool:
+class FileSearchTool(ApiTool):
     """A search in vector stores. `include_search_results`: what was found is in the output too."""
 
-    name: ClassVar[str] = "file_search"
+    type = name = "file_search"
+    told = ("vector_store_ids", "ranking_options", "filters")
     vector_store_ids: list[str]
     max_num_results: int | None = None
     include_search_results: bool = False
@@ -41,18 +42,15 @@ class FileSearchTool:
         most = self.max_num_results
         if most is not None and (isinstance(most, bool) or not 0 <= most <= 50):
             raise UserError(f"max_num_results of the file search is {most!r}: 1 to 50, or 0 or None for the default")
-        return {
-            "type": "file_search",
-            "vector_store_ids": list(self.vector_store_ids),
-            **said(max_num_results=most or None, ranking_options=self.ranking_options, filters=self.filters),
-        }
+        return super().to_responses_tool() | said(max_num_results=most or None)
 
 
 @dataclass
-class WebSearchTool:
+class WebSearchTool(ApiTool):
     """A search in the web. `external_web_access` False: only in what is cached."""
 
-    name: ClassVar[str] = "web_search"
+    type = name = "web_search"
+    told = ("search_context_size", "external_web_access", "search_content_types", "image_settings")
     user_location: Any = None
     filters: Any = None
     search_context_size: Literal["low", "medium", "high"] = "medium"
@@ -67,17 +65,8 @@ class WebSearchTool:
 
     def to_responses_tool(self) -> Json:
         """Return the tool as the API has it."""
-        return {
-            "type": "web_search",
-            "filters": plain(self.filters),
-            "user_location": plain(self.user_location),
-            "search_context_size": self.search_context_size,
-            **said(
-                external_web_access=self.external_web_access,
-                search_content_types=self.search_content_types,
-                image_settings=self.image_settings,
-            ),
-        }
+        where = {"filters": plain(self.filters), "user_location": plain(self.user_location)}
+        return {**super().to_responses_tool(), **where}
 
 
 @dataclass
@@ -139,29 +128,21 @@ class HostedMCPTool(_Configured):
 
 
 @dataclass
-class ToolSearchTool:
+class ToolSearchTool(ApiTool):
     """A search for tools with `defer_loading`; with `execution` "client" the caller answers it."""
 
-    name: ClassVar[str] = "tool_search"
+    type = name = "tool_search"
+    told = ("description", "execution", "parameters")
     description: str | None = None
     execution: Literal["server", "client"] | None = None
     parameters: Any = None
 
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        told = said(description=self.description, execution=self.execution, parameters=self.parameters)
-        return {"type": "tool_search", **told}
-
 
 @dataclass
-class ProgrammaticToolCallingTool:
+class ProgrammaticToolCallingTool(ApiTool):
     """Programs, written by the model and run by the API, that call tools with "programmatic" in `allowed_callers`."""
 
-    name: ClassVar[str] = "programmatic_tool_calling"
-
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return {"type": "programmatic_tool_calling"}
+    type = name = "programmatic_tool_calling"
 
 
 def _with_callers(config: Any, tool: str) -> Json:

@@ -45,13 +45,15 @@ SHELL_OUTPUT_ONLY = frozenset({"status", "shell_output", "provider_data"})
 
 @dataclass(eq=False)
 class RunItemBase:
-    """What all run items have. `event`: the name under which those of a class are streamed; None: they are not."""
+    """What all run items have.
+
+    `event`: the name under which those of a class are streamed; None: they are not. `held`: its fields that are agents.
+    """
 
     event: ClassVar[ItemEventName | None] = None
+    held: ClassVar[tuple[str, ...]] = ("agent",)
     agent: Agent[Any] = field(repr=False)  # it has tools and schemas: pages
     raw_item: Any
-
-    held: tuple[str, ...] = field(default=("agent",), init=False, repr=False)
 
     def __init_subclass__(cls, event: ItemEventName | None = None) -> None:
         cls.event = event
@@ -66,7 +68,7 @@ class RunItemBase:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name in ("agent", "source_agent", "target_agent"):  # released before
+            if name in self.held:  # released before
                 known = self.__dict__.get("_weak_" + name)
                 return None if known is None else known()
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -101,12 +103,10 @@ class HandoffCallItem(RunItemBase, event="handoff_requested"):
 class HandoffOutputItem(RunItemBase, event="handoff_occured"):
     """The output of such a call: the other agent has taken over."""
 
+    held = ("agent", "source_agent", "target_agent")
     source_agent: Agent[Any] = field(repr=False)
     target_agent: Agent[Any] = field(repr=False)
     type: Literal["handoff_output_item"] = "handoff_output_item"
-
-    def __post_init__(self) -> None:
-        self.held = ("agent", "source_agent", "target_agent")
 
 
 class CallItemBase(RunItemBase):

@@ -43,8 +43,7 @@ class AgentGraph:
         self._identities: dict[int, str] = {}
         for first in (start, *others):
             queue = [] if first is None else [first]
-            while queue:
-                agent = queue.pop(0)
+            for agent in queue:
                 if id(agent) not in self._identities:
                     self._name(agent)
                     queue.extend(_next(agent))
@@ -97,7 +96,7 @@ def item_json(item: RunItem, graph: AgentGraph) -> Json:
         data["output"] = plain(held["output"])
     if isinstance(held.get("tool_origin"), ToolOrigin):
         data["tool_origin"] = held["tool_origin"].to_json_dict()
-    return data | {name: graph.reference(getattr(item, name)) for name in AGENTS if name in getattr(item, "held", ())}
+    return data | {name: graph.reference(getattr(item, name)) for name in AGENTS if name in item.held}
 
 
 def read_item(data: Json, graph: AgentGraph) -> RunItem:

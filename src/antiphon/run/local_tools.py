@@ -17,7 +17,7 @@ from antiphon.logger import logger
 from .awaiting import MaybeAwaitable, settled
 from .items import ToolCallOutputItem, with_caller
 from .reading import Json, said
-from .tool import ToolCaller, checked_callers
+from .tool import ApiTool, ToolCaller, checked_callers
 
 if TYPE_CHECKING:
     from .computer import Computers
@@ -52,7 +52,7 @@ class LocalToolCustomDataContext:
     raw_item: Json
 
 
-class LocalTool(ABC):
+class LocalTool(ApiTool, ABC):
     """A tool that the caller runs. `kind`: what `tool_error_formatter` is told of it. `call`: the type of its calls."""
 
     kind: ClassVar[Kind]
@@ -108,7 +108,8 @@ class ApprovableTool(LocalTool):
 class CustomTool(ApprovableTool, kind="custom", call="custom_tool_call"):
     """A tool that takes free text instead of JSON, perhaps text of a grammar that `format` has."""
 
-    type: ClassVar[str] = "custom"
+    type = "custom"
+    told = ("name", "description", "format", "allowed_callers")
     name: str
     description: str
     on_invoke_tool: Callable[[Any, str], MaybeAwaitable[Any]]
@@ -126,8 +127,7 @@ class CustomTool(ApprovableTool, kind="custom", call="custom_tool_call"):
 
     def to_responses_tool(self) -> Json:
         """Return the tool as the API has it."""
-        more = said(format=self.format, defer_loading=self.defer_loading or None, allowed_callers=self.allowed_callers)
-        return {"type": "custom", "name": self.name, "description": self.description, **more}
+        return super().to_responses_tool() | said(defer_loading=self.defer_loading or None)
 
     async def answer(self, call: Json, context: ToolContext[Any], computers: Computers) -> tuple[Json, Any]:
         """Return the text of what the function returned. Raises ModelBehaviorError for a call without text."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from antiphon import exceptions
@@ -16,14 +17,14 @@ from antiphon.stream.chunk import fields
 from .agent import Agent
 from .approvals import Ledger
 from .awaiting import together
-from .classify import Answer, HandoffRun, Offered, Programs, classify
-from .endings import USES, FinalOutput, HandoffTo, Interruption, Outcome, RunAgain, decide, finish, handled, instead_of
+from .classify import Answer, Offered, Programs, classify
+from .endings import FinalOutput, HandoffTo, Interruption, Outcome, RunAgain, decide, finish, handled, instead_of
 from .events import AgentUpdatedStreamEvent, StreamEvent, item_event
 from .execute import Executed, execute
 from .guards import checked
 from .handing_over import hand_over, pass_on
 from .hosted_tools import ProgrammaticToolCallingTool
-from .items import ItemHelpers, MessageOutputItem
+from .items import ItemHelpers
 from .model_call import ModelCall, final_by_tools
 from .running import Run
 from .tracing import Tracing
@@ -41,12 +42,9 @@ async def run_events(run: Run) -> AsyncGenerator[StreamEvent, None]:
         with run.tracing.workflow(*named) as span:
             async with run.guards:
                 await _begin(run)
-                while not state.ended and not run.stopping:
-                    async with aclosing(_with_agent(run, span.inside)) as events:
-                        async for event in events:
-                            yield event
-                    if state.pending:
-                        break
+                async with aclosing(_turns(run, span.inside)) as events:
+                    async for event in events:
+                        yield event
     except exceptions.AgentsException as error:
         error.run_data = error.run_data or state.details()
         raise
@@ -74,42 +72,45 @@ async def _begin(run: Run) -> None:
     run.guards.start((one for one in guardrails if one.run_in_parallel), agent, said, state)
 
 
-async def _with_agent(run: Run, tracing: Tracing) -> AsyncGenerator[StreamEvent, None]:
-    """Yield the events of one agent's turns, until another takes over or the run ends."""
-    agent = run.state.current_agent
-    with tracing.agent(agent.name, agent.handoff_description) as span:
-        while run.state.current_agent is agent and not run.state.ended and not run.stopping:
-            async with aclosing(_turn(run, agent, span.inside)) as events:
-                async for event in events:
-                    yield event
-            await run.breathe()
-            if run.state.pending:
-                return
+async def _turns(run: Run, tracing: Tracing) -> AsyncGenerator[StreamEvent, None]:
+    """Yield the events of all turns, until the run ends or waits; the turns of one agent are inside its span."""
+    state = run.state
+    while not state.ended and not run.stopping:
+        agent = state.current_agent
+        with tracing.agent(agent.name, agent.handoff_description) as span:
+            while state.current_agent is agent and not state.ended and not run.stopping:
+                async with aclosing(_turn(run, agent, span.inside)) as events:
+                    async for event in events:
+                        yield event
+                await run.breathe()
+                if state.pending:
+                    return
 
 
 async def _turn(run: Run, agent: Agent[Any], tracing: Tracing) -> AsyncGenerator[StreamEvent, None]:
     """Yield the events of one turn, or of what is left of one."""
     state = run.state
     run.tracing = tracing
+    answer = Answer()
     outcome: Outcome | None = None
     if state.answered:
         offered = await run.offered(agent)
         run.continued, run.shown, state.pending = True, len(state.turn), []
         answer = _again(run, state.model_responses[-1], offered)
+    elif state.max_turns is not None and state.current_turn >= state.max_turns:
+        state.start_turn()
+        run.shown = 0
+        error = exceptions.MaxTurnsExceeded(f"Max turns ({state.max_turns}) exceeded")
+        outcome = await instead_of(run, agent, error)
     else:
-        call = ModelCall(run, agent, tracing)
-        try:
-            async with aclosing(call.events()) as raw:
-                async for one in raw:
-                    run.guards.raise_known()
-                    yield one
-        except exceptions.MaxTurnsExceeded as error:
-            state.start_turn()
-            run.shown = 0
-            outcome = await instead_of(run, agent, error)
-        answer = Answer() if call.response is None else await _read(run, call)
-    if outcome is None and answer.cut:
-        outcome = await _incomplete(run, agent)
+        _begin_turn(run, agent)
+        offered = await run.offered(agent)
+        async with aclosing(ModelCall(run, agent, offered, tracing).events()) as raw:
+            async for one in raw:
+                run.guards.raise_known()
+                yield one
+        answer = _read(run, agent, offered)
+        outcome = await _incomplete(run, agent) if answer.cut else None
     for shown in run.fresh():
         yield shown
     try:
@@ -124,21 +125,32 @@ async def _turn(run: Run, agent: Agent[Any], tracing: Tracing) -> AsyncGenerator
         yield event
 
 
+def _begin_turn(run: Run, agent: Agent[Any]) -> None:
+    """Begin a turn of an agent, with the input that the user has added meanwhile."""
+    state = run.state
+    state.current_turn += 1
+    state.conversation.mark()
+    state.start_turn()
+    state.asking = True
+    run.shown, run.continued = 0, False
+    state.turn.extend(replace(item, agent=agent) for item in state.queued)
+    state.queued.clear()
+
+
 # --- the model's answer ----------------------------------------------------------------------------------------------
 
 
-async def _read(run: Run, call: ModelCall) -> Answer:
+def _read(run: Run, agent: Agent[Any], offered: Offered) -> Answer:
     """Return what the model answered; its items are in the turn."""
-    state, response, offered = run.state, call.response, call.offered
-    if response is None or offered is None:
-        raise AssertionError("an answer is read once there is one")
+    state = run.state
+    response = state.model_responses[-1]
     if response.status == "incomplete" or any(map(_is_cut_call, response.output)):
         answer = _cut(response, offered, run)
     else:
         answer = classify(response.output, offered, run.config, run.ledger, _programs(run, offered))
         state.answered = True
     state.turn.extend(answer.items)
-    state.used_by(call.agent).extend(answer.used)
+    state.used_by(agent).extend(answer.used)
     state.conversation.answered(response.response_id, len(state.model_items) + len(state.turn))
     return answer
 
@@ -158,8 +170,7 @@ def _cut(response: ModelResponse, offered: Offered, run: Run) -> Answer:
 def _again(run: Run, response: ModelResponse, offered: Offered) -> Answer:
     """Return the answer that an earlier run had begun to work on."""
     answer = classify(response.output, offered, run.config, Ledger(), Programs.of(_before(run)))
-    repeated = [one for one in answer.work if isinstance(one, HandoffRun) and run.ledger.register(one.call).completed]
-    answer.work = [one for one in answer.work if one not in repeated]
+    answer.handoffs = [one for one in answer.handoffs if not run.ledger.register(one.call).completed]
     return answer
 
 
@@ -190,31 +201,24 @@ async def _incomplete(run: Run, agent: Agent[Any]) -> Outcome:
 async def _outcome(run: Run, agent: Agent[Any], answer: Answer) -> Outcome:
     """Return what comes after the turn, once its tools have run."""
     executed = Executed()
-    if answer.work:
+    if answer.work or answer.handoffs:
         await run.breathe()  # a tool is seen to be called before it runs
         run.guards.raise_known()
         executed = await execute(run, agent, answer.work)
         await run.guards.settle()
     schema, context = run.schema(agent), run.state.context
     by_tools = None
-    if not executed.pending and not any(isinstance(one, HandoffRun) for one in answer.work):
+    if not executed.pending and not answer.handoffs:
         text = schema is None or schema.is_plain_text()
         by_tools = await final_by_tools(agent, context, executed.results, text=text)
     try:
         outcome = decide(answer, schema, executed.pending, by_tools)
     except (exceptions.ModelRefusalError, exceptions.ModelBehaviorError) as error:
         return await instead_of(run, agent, error)
-    if isinstance(outcome, RunAgain) and _said_nothing(answer):
+    if isinstance(outcome, RunAgain) and outcome.silent:
         silence = exceptions.ModelBehaviorError("Model returned no final output for the structured output type.")
         return await handled(run, agent, silence) or outcome
     return outcome
-
-
-def _said_nothing(answer: Answer) -> bool:
-    """Whether an answer has no call and no text that an output could be parsed from."""
-    used = any(isinstance(item, USES) for item in answer.items)
-    spoken = any(isinstance(item, MessageOutputItem) for item in answer.items)
-    return not answer.work and not answer.repeated and (spoken or not used)
 
 
 async def _after(run: Run, agent: Agent[Any], outcome: Outcome) -> Sequence[StreamEvent]:

@@ -7,13 +7,13 @@ A stream is tried again only while nothing of it was handed out: its head goes o
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from antiphon.backend import close
-from antiphon.exceptions import MaxTurnsExceeded, ModelBehaviorError
+from antiphon.exceptions import ModelBehaviorError
 from antiphon.models.errors import failure_in, failure_of_code
 from antiphon.models.interface import Model, ModelResponse
 from antiphon.models.retry import ModelRetrySettings
@@ -36,22 +36,20 @@ TERMINALS = frozenset({"response.completed", "response.incomplete", "response.fa
 
 @dataclass(slots=True)
 class ModelCall:
-    """A call of an agent's model. `response` is there once `events` have ended."""
+    """A call of an agent's model. The answer is the state's last once `events` have ended."""
 
     run: Run
     agent: Agent[Any]
+    offered: Offered
     tracing: Tracing
-    offered: Offered | None = None
     response: ModelResponse | None = None
 
     async def events(self) -> AsyncGenerator[RawResponsesStreamEvent, None]:
         """Yield the model's events, where it is asked for a stream; then the run has its answer.
 
-        Raises MaxTurnsExceeded where the run has had all its turns, and what the model raises.
+        Raises what the model raises.
         """
         run, state = self.run, self.run.state
-        self._begin_turn()
-        self.offered = await run.offered(self.agent)
         if not state.begun:
             state.context.turn_input = ItemHelpers.input_to_new_input_list(state.original_input)
             await run.hooks.agent_start(run.hook_context(), self.agent)
@@ -61,30 +59,18 @@ class ModelCall:
         name = str(getattr(model, "model", None) or type(model).__name__)  # a model need not have a name
         with self.tracing.model(name, type(model).__name__, settings, streamed=run.streamed) as span:
             span.content("gen_ai.input.messages", asked[1])
-            if run.streamed or run.config.check_events:
-                async with aclosing(self._streamed(model, asked)) as events:
+            tries = Attempts(model, settings.retry, asked, await self._more(), run.streamed or run.config.check_events)
+            if tries.stream:
+                async with aclosing(self._streamed(tries)) as events:
                     async for event in events:
                         yield event
             else:
                 with span.current():
-                    self.response = await Attempts(model, settings.retry, asked, await self._more()).answer()
-            response = self._answered()
+                    self.response = await tries.answer()
+            response = self._answered(tries.failed)
             span.responded(response)
         await run.hooks.llm_end(state.context, self.agent, response)
         state.asking = False
-
-    def _begin_turn(self) -> None:
-        run, state = self.run, self.run.state
-        if state.max_turns is not None and state.current_turn >= state.max_turns:
-            raise MaxTurnsExceeded(f"Max turns ({state.max_turns}) exceeded")
-        state.current_turn += 1
-        state.conversation.mark()
-        state.start_turn()
-        state.asking = True
-        run.shown, run.continued = 0, False
-        for item in state.queued:
-            state.turn.append(replace(item, agent=self.agent))
-        state.queued.clear()
 
     async def _asked(self) -> tuple[Any, ...]:
         """Return what the model is asked: in the order of `Model.get_response`."""
@@ -92,11 +78,8 @@ class ModelCall:
         data = await run.model_data(agent, await agent.get_system_prompt(context))
         context.turn_input = data.input
         await run.hooks.llm_start(context, agent, data.instructions, data.input)
-        offered = self.offered
-        if offered is None:
-            raise AssertionError("a model is called with what the agent offers")
-        said = (data.instructions, data.input, run.settings(agent), offered.tools)
-        return (*said, run.schema(agent), offered.handoffs, run.model_tracing)
+        said = (data.instructions, data.input, run.settings(agent), self.offered.tools)
+        return (*said, run.schema(agent), self.offered.handoffs, run.model_tracing)
 
     async def _more(self) -> dict[str, Any]:
         kept = self.run.state.conversation
@@ -106,11 +89,10 @@ class ModelCall:
             "prompt": await self.agent.get_prompt(self.run.state.context),
         }
 
-    async def _streamed(self, model: Any, asked: tuple[Any, ...]) -> AsyncGenerator[RawResponsesStreamEvent, None]:
+    async def _streamed(self, tries: Attempts) -> AsyncGenerator[RawResponsesStreamEvent, None]:
         told: list[Any] = []
         items: list[Any] = []
         final: Any = None
-        tries = Attempts(model, asked[2].retry, asked, await self._more())
         async with closing(tries.events()) as events:
             async for event in events:
                 kind = getattr(event, "type", None)  # whatever a model of the caller's gives
@@ -126,15 +108,15 @@ class ModelCall:
                     told.append(event)
                 yield RawResponsesStreamEvent(event)
         self.response = _final(final, items)
-        self.response.usage.requests += tries.failed
         if told:
             from antiphon.models.checks import check_events
 
             check_events(told)
 
-    def _answered(self) -> ModelResponse:
-        """Return the answer, counted and kept."""
+    def _answered(self, failed: int) -> ModelResponse:
+        """Return the answer, counted with the attempts that failed, and kept."""
         response, state = _checked(self.response), self.run.state
+        response.usage.requests += failed
         state.context.usage.add(response.usage)
         state.model_responses.append(response)
         return response
@@ -207,29 +189,26 @@ class Attempt:
 class Attempts:
     """The attempts of one model call: a single one where no policy says otherwise, or the model retries by itself.
 
-    `failed`: how many came to nothing before the last.
+    `stream`: whether events are asked for, or a whole answer. `failed`: how many came to nothing before the last.
     """
 
     model: Model
     settings: ModelRetrySettings | None
     asked: tuple[Any, ...]
     more: dict[str, Any]
+    stream: bool
     failed: int = 0
 
-    async def answer(self) -> ModelResponse:
-        """Return the answer. Its usage counts the attempts that failed too."""
+    async def answer(self) -> Any:
+        """Return the answer."""
         if self._is_single:
             return await self.model.get_response(*self.asked, **self.more)
-        async with aclosing(self._given(self._whole, stream=False)) as given:
-            answer: ModelResponse = await anext(given)
-        answer.usage.requests += self.failed
-        return answer
+        async with aclosing(self._of_many()) as given:
+            return await anext(given)
 
     def events(self) -> AsyncIterator[Any]:
         """Yield the events of the attempt that counts. What it failed with is raised after them."""
-        if self._is_single:
-            return self.model.stream_response(*self.asked, **self.more)
-        return self._given(lambda: _closed(self.model.stream_response(*self.asked, **self.more)), stream=True)
+        return self.model.stream_response(*self.asked, **self.more) if self._is_single else self._of_many()
 
     @property
     def _is_single(self) -> bool:
@@ -240,19 +219,11 @@ class Attempts:
         asked = settings is not None and settings.policy is not None and settings.max_retries
         return not asked or isinstance(self.model, CallModel | FallbackModel)
 
-    async def _whole(self) -> AsyncGenerator[Any, None]:
-        yield await self.model.get_response(*self.asked, **self.more)
-
-    async def _given(self, ask: Callable[[], AsyncGenerator[Any, None]], *, stream: bool) -> AsyncGenerator[Any, None]:
-        async def attempt() -> Attempt:
-            self.failed += 1
-            return await _begun(ask())
-
-        self.failed = -1
-
+    async def _of_many(self) -> AsyncGenerator[Any, None]:
         stored = (self.more.get("previous_response_id"), self.more.get("conversation_id"))
-        how: Retrying[Attempt] = Retrying(self.settings, self.model.get_retry_advice, stream, *stored)
-        made = await how.run(attempt)
+        how: Retrying[Attempt] = Retrying(self.settings, self.model.get_retry_advice, self.stream, *stored)
+        self.failed = -1
+        made = await how.run(self._begun)
         for event in made.held:
             yield event
         if made.failure is not None:
@@ -261,18 +232,27 @@ class Attempts:
             async for event in rest:
                 yield event
 
+    async def _begun(self) -> Attempt:
+        """Return an attempt that has come to what can be handed out: an event, or a whole answer."""
+        self.failed += 1
+        attempt = Attempt(self._ask())
+        try:
+            async for event in attempt.rest:
+                attempt.held.append(event)
+                if getattr(event, "type", None) not in HELD:
+                    break
+        except Exception as error:  # noqa: BLE001  # the policy says what is to be done about it
+            attempt.failure = error
+        return attempt
 
-async def _begun(rest: AsyncGenerator[Any, None]) -> Attempt:
-    """Return an attempt that has come to what can be handed out: an event, or a whole answer."""
-    attempt = Attempt(rest)
-    try:
-        async for event in rest:
-            attempt.held.append(event)
-            if getattr(event, "type", None) not in HELD:
-                break
-    except Exception as error:  # noqa: BLE001  # the policy says what is to be done about it
-        attempt.failure = error
-    return attempt
+    async def _ask(self) -> AsyncGenerator[Any, None]:
+        """Yield the events of one attempt, closed at the end, however that comes; or its answer."""
+        if not self.stream:
+            yield await self.model.get_response(*self.asked, **self.more)
+            return
+        async with closing(self.model.stream_response(*self.asked, **self.more)) as events:
+            async for event in events:
+                yield event
 
 
 @asynccontextmanager
@@ -282,10 +262,3 @@ async def closing(events: AsyncIterator[Any]) -> AsyncGenerator[AsyncIterator[An
         yield events
     finally:
         await close(events)
-
-
-async def _closed(events: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
-    """Yield the events; they are closed at the end, however that comes."""
-    async with closing(events):
-        async for event in events:
-            yield event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -280,29 +280,22 @@ class RunResultStreaming(RunResultBase):
             self._events.append(event)
             self._news.set()
 
-    async def _next(self) -> StreamEvent:
-        """Return the next event. Raises StopAsyncIteration after the last, or what stopped the run."""
-        while not self._events:
-            if self._over:
-                await self._ended()
-                raise StopAsyncIteration
-            self._reading = True
-            self._news.clear()
-            try:
-                await self._news.wait()
-            except asyncio.CancelledError:
-                self.cancel()
-                raise
-        return self._events.popleft()
-
-    async def _ended(self) -> None:
-        """Wait until the task is gone, and raise what stopped it, once."""
-        if not self.run_loop_task.done():
-            await asyncio.wait([self.run_loop_task])
-        self._reading = False
-        error = self._error
-        if error is not None and not self._cancelled:
-            raise error
+    async def _read(self) -> AsyncGenerator[StreamEvent, None]:
+        """Yield the events that were not read yet, as they come, until the task is gone. Raises what stopped the run."""
+        try:
+            while self._events or not self._over:
+                self._reading = True
+                if self._events:
+                    yield self._events.popleft()
+                else:
+                    self._news.clear()
+                    await self._news.wait()
+            if not self.run_loop_task.done():
+                await asyncio.wait([self.run_loop_task])
+            if self._error is not None and not self._cancelled:
+                raise self._error
+        finally:
+            self.cancel()
 
 
 def _stopped() -> AgentsException:
@@ -321,33 +314,23 @@ class EventReader(AsyncIterator[StreamEvent]):
     """The events of a run, in order. Closing it, or losing it between the first event and the end, cancels the run."""
 
     def __init__(self, result: RunResultStreaming) -> None:
-        self._result: RunResultStreaming | None = result
-        self._begun = False
+        self._result, self._begun = result, False
+        self._events = result._read()  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
 
     def __aiter__(self) -> EventReader:
         return self
 
     async def __anext__(self) -> StreamEvent:
-        result = self._result
-        if result is None:
-            raise StopAsyncIteration
-        self._begun = True
-        if result._events:  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
-            result._reading = True  # pyright: ignore[reportPrivateUsage]  # as above
-            return result._events.popleft()  # pyright: ignore[reportPrivateUsage]  # as above
-        try:
-            return await result._next()  # pyright: ignore[reportPrivateUsage]  # as above
-        except BaseException:
-            self._result = None
-            raise
+        self._begun, result = True, self._result
+        if not result._events:  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+            return await anext(self._events)
+        result._reading = True  # pyright: ignore[reportPrivateUsage]  # as above
+        return result._events.popleft()  # pyright: ignore[reportPrivateUsage]  # as above
 
     async def aclose(self) -> None:
         """Cancel the run, unless it has ended, and wait until its work has stopped."""
-        result, self._result = self._result, None
-        if result is None:
-            return
-        result.cancel()
-        task = result.run_loop_task
+        self._result.cancel()
+        task = self._result.run_loop_task
         if not task.done() and task is not asyncio.current_task():
             await asyncio.wait([task])
 
@@ -358,10 +341,9 @@ class EventReader(AsyncIterator[StreamEvent]):
         await self.aclose()
 
     def __del__(self) -> None:
-        result = self._result
-        if result is None or not self._begun:
+        result, loop = self._result, self._result.run_loop_task.get_loop()
+        if not self._begun:
             return
-        loop = result.run_loop_task.get_loop()
         if result.run_loop_task.done() or loop is running_loop():
             result.cancel()
         elif not loop.is_closed():

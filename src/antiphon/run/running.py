@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from antiphon.exceptions import UserError
@@ -114,9 +114,7 @@ class Run:
         settings = agent.model_settings.resolve(self.config.model_settings)
         if not agent.reset_tool_choice or not self.state.used_by(agent) or settings.tool_choice is None:
             return settings
-        freed = ModelSettings(**settings.__dict__)
-        freed.tool_choice = None
-        return freed
+        return replace(settings, tool_choice=None)
 
     @property
     def model_tracing(self) -> ModelTracing:
@@ -192,10 +190,7 @@ class Run:
 
 def output_schema(agent: Agent[Any]) -> AgentOutputSchemaBase | None:
     """Return what an agent's output is parsed as; None for text."""
-    match agent.output_type:
-        case None:
-            return None
-        case AgentOutputSchemaBase() as schema:
-            return schema
-        case kind:
-            return None if kind is str else AgentOutputSchema(kind)
+    kind = agent.output_type
+    if kind is None or kind is str:
+        return None
+    return kind if isinstance(kind, AgentOutputSchemaBase) else AgentOutputSchema(kind)

@@ -66,7 +66,7 @@ class FuncSchema:
         args: list[Any] = []
         keywords: Json = {}
         starred = False
-        for parameter in self._parameters():
+        for parameter in list(self.signature.parameters.values())[int(self.takes_context) :]:
             value = data.__dict__.get(self.fields.get(parameter.name, parameter.name))
             if parameter.kind is Parameter.VAR_POSITIONAL:
                 args.extend(value or ())
@@ -78,9 +78,6 @@ class FuncSchema:
             else:
                 args.append(value)
         return args, keywords
-
-    def _parameters(self) -> list[Parameter]:
-        return list(self.signature.parameters.values())[int(self.takes_context) :]
 
     def _free(self, name: str, values: Json) -> Json:
         taken = {one.name for one in self.signature.parameters.values() if one.kind in BY_NAME}
@@ -213,18 +210,15 @@ def _field_names(names: list[str]) -> dict[str, str]:
     return {name: next(free) if name.startswith("_") or hasattr(BaseModel, name) else name for name in names}
 
 
-def _model(name: str, offered: list[Parameter], hints: Json, fields: Mapping[str, str]) -> type[BaseModel]:
-    free = any(one.kind is Parameter.VAR_KEYWORD for one in offered)
-    config = ConfigDict(protected_namespaces=(), extra="forbid" if free else "ignore", arbitrary_types_allowed=False)
-    made: Json = {fields[one.name]: _definition(one, hints, fields[one.name]) for one in offered}
-    return create_model(f"{name}_args", __config__=config, **made)
-
-
 def _described(
     name: str, offered: list[Parameter], hints: Json, fields: Mapping[str, str]
 ) -> tuple[type[BaseModel], Json]:
+    """Return the model of the parameters, and its JSON schema. Raises UserError for a type that has none."""
+    free = any(one.kind is Parameter.VAR_KEYWORD for one in offered)
+    config = ConfigDict(protected_namespaces=(), extra="forbid" if free else "ignore", arbitrary_types_allowed=False)
+    made: Json = {fields[one.name]: _definition(one, hints, fields[one.name]) for one in offered}
     try:
-        model = _model(name, offered, hints, fields)
+        model = create_model(f"{name}_args", __config__=config, **made)
         return model, model.model_json_schema(schema_generator=QuietSchema)
     except PydanticUserError as error:
         raise UserError(f"a parameter of function {name} has a type without a JSON schema: {error.message}") from error

@@ -98,9 +98,17 @@ def paired(history: list[Any], said: Sequence[Any] = ()) -> list[Any]:
     every = [fields(item) for item in (*history, *said)]
     calls = {call_id_of(item) for item in every if item.get("type") in ANSWERED}
     outputs = {call_id_of(item) for item in every if item.get("type") in OUTPUTS}
-    whole = [_has_its_other(fields(item), calls, outputs) for item in history]
-    kept = [(item, place) for place, item in enumerate(history) if whole[place]]
-    return settled_reasoning([item for item, place in kept if not _of_a_lost_call(history, whole, place)])
+    kept: list[Any] = []
+    led_to: list[bool] = []  # of the calls that reasoning at this place led to, whether they are there
+    for item in reversed(history):
+        kind, whole = fields(item).get("type"), _has_its_other(fields(item), calls, outputs)
+        if kind in ANSWERED:
+            led_to.append(whole)
+        elif kind != "reasoning":
+            led_to.clear()
+        if whole and (kind != "reasoning" or not led_to or any(led_to)):
+            kept.append(item)
+    return settled_reasoning(kept[::-1])
 
 
 def settled_reasoning(items: list[Any]) -> list[Any]:
@@ -115,16 +123,6 @@ def settled_reasoning(items: list[Any]) -> list[Any]:
 def _of_the_model(item: Mapping[str, Any]) -> bool:
     kind = str(item.get("type"))
     return item.get("role") == "assistant" or kind.endswith("_call") or kind in ("reasoning", "program", "compaction")
-
-
-def _of_a_lost_call(history: Sequence[Any], whole: Sequence[bool], place: int) -> bool:
-    """Whether an item is reasoning that led to a call that is gone, and to none that is there."""
-    if fields(history[place]).get("type") != "reasoning":
-        return False
-    after = range(place + 1, len(history))
-    last = next((n for n in after if fields(history[n]).get("type") not in {*ANSWERED, "reasoning"}), len(history))
-    led_to = [whole[n] for n in range(place + 1, last) if fields(history[n]).get("type") in ANSWERED]
-    return bool(led_to) and not any(led_to)
 
 
 def _has_its_other(item: Mapping[str, Any], calls: set[str | None], outputs: set[str | None]) -> bool:

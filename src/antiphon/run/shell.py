@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from antiphon.exceptions import ModelBehaviorError, UserError
 
@@ -12,7 +12,7 @@ from .awaiting import MaybeAwaitable, settled
 from .computer import Computers
 from .context import RunContextWrapper, ToolContext
 from .local_tools import ApprovableTool, LocalTool, NeedsApproval, OnApproval, tried
-from .reading import Json, is_list, said
+from .reading import Json, is_list
 from .tool import ToolCaller
 
 
@@ -31,12 +31,8 @@ LocalShellExecutor: TypeAlias = Callable[[LocalShellCommandRequest], MaybeAwaita
 class LocalShellTool(LocalTool, kind="shell", call="local_shell_call"):
     """The older shell: `executor` runs a command and returns its output."""
 
-    name = "local_shell"
+    type = name = "local_shell"
     executor: LocalShellExecutor
-
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return {"type": "local_shell"}
 
     async def answer(self, call: Json, context: ToolContext[Any], computers: Computers) -> tuple[Json, Any]:
         """Return what the executor returned."""
@@ -116,7 +112,8 @@ ShellExecutor: TypeAlias = Callable[[ShellCommandRequest], MaybeAwaitable[str | 
 class ShellTool(ApprovableTool, kind="shell", call="shell_call"):
     """A shell. In a local environment `executor` runs its commands; elsewhere the API does, and nothing is approved."""
 
-    type: ClassVar[str] = "shell"
+    type = "shell"
+    told = ("environment", "allowed_callers")
     executor: ShellExecutor | None = None
     name: str = "shell"
     needs_approval: NeedsApproval = False
@@ -135,10 +132,6 @@ class ShellTool(ApprovableTool, kind="shell", call="shell_call"):
                 f"the shell {self.name!r} runs in a hosted environment, so it takes no executor, needs_approval or "
                 'on_approval: leave them out, or let its environment be {"type": "local"}'
             )
-
-    def to_responses_tool(self) -> Json:
-        """Return the tool as the API has it."""
-        return {"type": "shell", **said(environment=self.environment, allowed_callers=self.allowed_callers)}
 
     def asked(self, call: Json, context: Any) -> ShellActionRequest:
         """Return the commands of a call. Raises ModelBehaviorError where there are none."""

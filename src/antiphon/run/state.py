@@ -171,7 +171,7 @@ class RunState(Generic[TContext]):
         from .state_json import state_json
 
         refuse_unknown("a written run state", options, WriteOptions.__optional_keys__)
-        return state_json(self, options.get("context_serializer"), options.get("strict_context", False))
+        return state_json(self, options)
 
     def to_string(self, **options: Unpack[WriteOptions]) -> str:
         """Return the state as JSON text; the options are those of `to_json`.
@@ -199,8 +199,7 @@ class RunState(Generic[TContext]):
         from .state_json import read_state
 
         refuse_unknown("a run state that is read", options, ReadOptions.__optional_keys__)
-        context = (options.get("context_override"), options.get("context_deserializer"))
-        return read_state(initial_agent, state_json, *context, options.get("strict_context", False))
+        return read_state(initial_agent, state_json, options)
 
     @classmethod
     async def from_string(

@@ -20,7 +20,7 @@ from .handoffs import OwnedItem
 from .items import InputItem, ItemHelpers, ToolApprovalItem
 from .items_json import AgentGraph, item_json, output_item, read_item, read_results, response_json, results_json
 from .reading import Json
-from .state import Conversation, RunState
+from .state import Conversation, ReadOptions, RunState, WriteOptions
 from .state_shape import Context, Stored, stored
 
 VERSION = "1.0"
@@ -44,7 +44,7 @@ CONVERSATION: dict[str, str] = {
 }
 
 
-def state_json(state: RunState[Any], serializer: Callable[[Any], Any] | None, strict: bool) -> Json:
+def state_json(state: RunState[Any], options: WriteOptions) -> Json:
     """Return a state as JSON data."""
     graph = AgentGraph(state.starting_agent, state.current_agent)
     responses = [response_json(one) for one in state.model_responses]
@@ -61,7 +61,7 @@ def state_json(state: RunState[Any], serializer: Callable[[Any], Any] | None, st
         "context": {
             "usage": asdict(state.context.usage),
             **ledger.to_json(),
-            **_context_json(state.context.context, serializer, strict),
+            **_context_json(state.context.context, options),
             "tool_input": plain(state.context.tool_input),
         },
         "tool_use_tracker": {_identity(graph, agent): list(names) for agent, names in state.used if names},
@@ -83,7 +83,7 @@ def state_json(state: RunState[Any], serializer: Callable[[Any], Any] | None, st
 
 def _inner_json(state: RunState[Any], graph: AgentGraph) -> Json:
     """Return the state of a run inside an agent tool; its agent is found from that of the run around it."""
-    held = state_json(state, lambda context: {}, False)  # the context is that of the run around it
+    held = state_json(state, {"context_serializer": lambda context: {}})  # it is that of the run around it
     return {**held, "starting_agent": graph.reference(state.starting_agent)}
 
 
@@ -121,9 +121,10 @@ def _nested_place(state: RunState[Any], item: ToolApprovalItem) -> Json:
 # --- the caller's context --------------------------------------------------------------------------------------------
 
 
-def _context_json(context: Any, serializer: Callable[[Any], Any] | None, strict: bool) -> Json:
-    """Return what is stored of a context, and how. A type that is lost is warned of, or, if `strict`, refused."""
+def _context_json(context: Any, options: WriteOptions) -> Json:
+    """Return what is stored of a context, and how. A type that is lost is warned of, or, in strict mode, refused."""
     kind, value = _kind_of(context)
+    serializer: Callable[[Any], Any] | None = options.get("context_serializer")
     if serializer is not None:
         made: Any = serializer(context)
         if not isinstance(made, Mapping):
@@ -133,7 +134,7 @@ def _context_json(context: Any, serializer: Callable[[Any], Any] | None, strict:
         told = (
             f"the context is {type(context).__name__}, and a state keeps {'its fields' if value else 'nothing'} of it"
         )
-        if strict:
+        if options.get("strict_context"):
             raise UserError(f"{told}: give a context_serializer, a mapping, or leave out strict_context")
         logger.warning("%s; give a context_serializer to keep all, and a context_deserializer to restore it", told)
     meta = {"original_type": kind, "requires_deserializer": kind not in ("none", "mapping")}
@@ -154,14 +155,15 @@ def _kind_of(context: Any) -> tuple[str, Any]:
             return "custom", {}
 
 
-def _read_context(read: Context, override: Any, deserializer: Callable[[Any], Any] | None, strict: bool) -> Any:
+def _read_context(read: Context, options: ReadOptions) -> Any:
+    override, deserializer = options.get("context_override"), options.get("context_deserializer")
     if override is not None:
         return override.context if is_context(override) else override
     if deserializer is not None:
         return deserializer(read.context)
     if read.context_meta.get("requires_deserializer"):
         told = "the context of the state had a type of its own, which is lost"
-        if strict:
+        if options.get("strict_context"):
             raise UserError(f"{told}: give a context_deserializer or a context_override, or leave out strict_context")
         logger.warning("%s: give a context_deserializer or a context_override", told)
     return read.context
@@ -170,13 +172,7 @@ def _read_context(read: Context, override: Any, deserializer: Callable[[Any], An
 # --- and back --------------------------------------------------------------------------------------------------------
 
 
-def read_state(
-    agent: Agent[Any],
-    data: Any,
-    context_override: Any = None,
-    deserializer: Callable[[Any], Any] | None = None,
-    strict: bool = False,
-) -> RunState[Any]:
+def read_state(agent: Agent[Any], data: Any, options: ReadOptions) -> RunState[Any]:
     """Return the state that `state_json` gave. Raises UserError for what is none."""
     if not isinstance(data, Mapping):
         raise UserError(f"a run state is a JSON object, and this is {type(data).__name__}")
@@ -189,7 +185,7 @@ def read_state(
         )
     read = stored(held)
     try:
-        return _read(agent, read, held, _read_context(read.context, context_override, deserializer, strict))
+        return _read(agent, read, held, _read_context(read.context, options))
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"the run state is not as to_json wrote it: {type(error).__name__} {error}") from error
 
@@ -244,7 +240,8 @@ def _read_pending(state: RunState[Any], step: Json, held: Json, graph: AgentGrap
     ledger = state.context._ledger  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
     for call_id, one in held.get("nested_states", {}).items():
         inner = graph.find(one["starting_agent"])
-        ledger.nested[call_id] = read_state(inner, {**one, "starting_agent": None}, state.context)
+        own = {**one, "starting_agent": None}
+        ledger.nested[call_id] = read_state(inner, own, {"context_override": state.context})
     state.pending = [_read_waiting(one, graph, ledger) for one in step.get("data", {}).get("interruptions", ())]
     if step.get("type") == "next_step_interruption" and not state.pending:
         raise UserError("the run state was interrupted, and none of the calls that waited could be restored")

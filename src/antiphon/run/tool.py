@@ -8,7 +8,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from antiphon.exceptions import ToolTimeoutError, UserError
 
@@ -17,7 +17,7 @@ from .awaiting import MaybeAwaitable, settled
 from .context import RunContextWrapper, ToolContext
 from .guardrails import ToolInputGuardrail, ToolOutputGuardrail
 from .items import RunItem, ToolApprovalItem
-from .reading import is_dict, is_list, said
+from .reading import Json, is_dict, is_list, said
 from .strict import copied_schema, ensure_strict_json_schema, referred
 from .tool_outputs import words_of
 
@@ -155,6 +155,17 @@ class FunctionTool:
             return made
         told = self.namespace_description or ""
         return {"type": "namespace", "name": self.namespace, "description": told, "tools": [made]}
+
+
+class ApiTool:
+    """A tool that the API knows by its `type`. `told`: what else it is told of it, each where it is set."""
+
+    type: ClassVar[str]
+    told: ClassVar[tuple[str, ...]] = ()
+
+    def to_responses_tool(self) -> Json:
+        """Return the tool as the API has it."""
+        return {"type": self.type, **said(**{name: getattr(self, name) for name in self.told})}
 
 
 @dataclass
