@@ -146,8 +146,10 @@ class _Running:
     def _death(self) -> str:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
-        hint = "" if self._process.returncode else ": it has to answer one case after another, until its input ends"
-        return f"the process ended, with status {self._process.returncode}{hint}"
+        status = self._process.returncode
+        ended = "closed its standard output, and goes on" if status is None else f"ended, with status {status}"
+        hint = "" if status else ": it has to answer one case after another, until its input ends"
+        return f"the process {ended}{hint}"
 
     def _with_stderr(self, message: str) -> str:
         time.sleep(0.01)  # what it wrote last may still be on its way

@@ -73,6 +73,7 @@ class Said:
     finish_optional: bool = False
     quirks: bool = False
     _joined: dict[tuple[Kind, ...], str] = field(default_factory=dict[tuple[Kind, ...], str])
+    _turns: list[Kind] | None = None
 
     def of(self, *kinds: Kind) -> list[Piece]:
         """Return the pieces of these kinds, in order."""
@@ -96,8 +97,10 @@ class Said:
 
     def runs(self, kinds: dict[Kind, str]) -> list[str]:
         """Return the names that `kinds` gives to the visible pieces, neighbours with one name as one."""
-        names = (kinds[kind] for _, kind, _, visible in self.pieces if visible and kind in kinds)
-        return [name for name, _ in groupby(names)]
+        if self._turns is None:
+            seen: Iterator[Kind] = (kind for _, kind, _, visible in self.pieces if visible)
+            self._turns = [kind for kind, _ in groupby(seen)]
+        return [name for name, _ in groupby(kinds[kind] for kind in self._turns if kind in kinds)]
 
 
 def listen(chunks: Iterable[object], profile: ProfileFacts | None = None, done: bool | None = None) -> Said:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 
 from .events import CALLS, FAMILIES, HEAD, PLACES, TERMINALS
@@ -186,6 +187,12 @@ class Trace:
         return {kind: "".join(several) for kind, several in told.items()}
 
     @cached_property
+    def turns(self) -> Sequence[Kind]:
+        """The kinds of what the items tell, calls too, in order; neighbours of one kind are one turn."""
+        told: Iterator[Kind] = (kind for item in self.items for kind in _told(item))
+        return [kind for kind, _ in groupby(told)]
+
+    @cached_property
     def has_long(self) -> bool:
         """Whether a text has many logprobs or annotations, or an item many parts."""
         parts = (part for item in self.items for part in item.parts.values())
@@ -196,6 +203,16 @@ class Trace:
     def blocks(self) -> Iterator[Items]:
         """All items, some at a time."""
         return (Items(self, self.items[first : first + AT_ONCE]) for first in range(0, len(self.items), AT_ONCE))
+
+
+def _told(item: Item) -> Iterator[Kind]:
+    """Yield the kind of each text of an item that can be seen, or that it is a call."""
+    if item.type in CALLS:
+        yield "call"
+    for part in item.parts.values():
+        said = (part.joined or part.done_text) if part.family in SAID_AS else ""
+        if said and not said.isspace():
+            yield SAID_AS[part.family]
 
 
 def _own_text(item: Item) -> Part | None:

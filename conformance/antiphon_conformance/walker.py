@@ -82,8 +82,10 @@ class Walker:
     def _step_item(self, at: int, place: Place, event: Json) -> None:
         """Move the item that an event is about."""
         told = mapping(event.get("item"))
-        name = text(event.get("item_id") if place.role == "event" else told.get("id"))
-        item, unfit = self._item(at, place, event.get("output_index"), name)
+        name = event.get("item_id") if place.role == "event" else told.get("id")
+        item, unfit = self._item(at, place, event.get("output_index"), text(name))
+        if name == "" and place.role == "event":
+            unfit = self._unnamed(at, item) or unfit
         illegal = item.step(place.role)
         if illegal and not unfit:
             self._note(at, item, illegal, item)
@@ -155,6 +157,12 @@ class Walker:
             return True
         return False
 
+    def _unnamed(self, at: int, item: Item) -> bool:
+        """Keep where an event gives "" for the id of an item that has one, and return whether that is so."""
+        if item.id:
+            item.misfit(at, "ITM004", f"`{self._types[at]}` about {item.label()} has an empty item_id")
+        return bool(item.id)
+
     def _announce(self, at: int, item: Item, told: Json | None) -> None:
         item.announce(at, told)
         name = "" if told is None else text(told.get("id"))
@@ -187,7 +195,10 @@ class Walker:
 
     def _step_part(self, at: int, place: Place, event: Json) -> Run | None:
         """Move the part that an event is about, and its item. Return the run of deltas that it may begin."""
-        item, unfit = self._item(at, place, event.get("output_index"), text(event.get("item_id")))
+        name = event.get("item_id")
+        item, unfit = self._item(at, place, event.get("output_index"), text(name))
+        if name == "":
+            unfit = self._unnamed(at, item) or unfit
         part = self._part(at, place, item, event)
         if item.state is not State.OPEN:  # where events of its parts move nothing
             illegal = item.step("event")

@@ -299,6 +299,11 @@ PROCESS_FAULTS = {
         "the process ended, with status 4; it wrote: 'Traceback: boom'",
     ),
     "ends at once": ("", "HAR002", "the process ended, with status 0: it has to answer one case"),
+    "closes its output": (
+        "import os, time; os.close(1); time.sleep(30)",
+        "HAR002",
+        "the process closed its standard output, and goes on: it has to answer one case",
+    ),
     "hangs": ("import sys\nfor line in sys.stdin: pass", "HAR003", "no empty line ended the answer in "),
     "never an empty line": (
         "import sys\nfor line in sys.stdin:\n    while True: print('{}')",

@@ -171,6 +171,7 @@ mutant(
 mutant("CHT003", "it is endless", replace(good(), failure="too_long", message="8 MB"))
 mutant("CHT004", "a line is cut", sent(ASKED, good().body.replace(b'{"content"', b'{,"content"', 1)))
 mutant("CHT004", "a payload is a number", sent(ASKED, b"data: 5\n\n" + good().body))
+mutant("CHT004", "no UTF-8", sent(ASKED, good().body.replace(b'{"content": "', b'{"content": "\xe9', 1)))
 mutant("CHT005", "an event name", sent(ASKED, good().body.replace(b"data: {", b"event: message.delta\ndata: {", 1)))
 mutant("CHT005", "a line without a field", sent(ASKED, b"hello\n" + good().body))
 mutant("CHT005", "no blank line at the end", sent(ASKED, good().body.rstrip()))
@@ -194,6 +195,12 @@ broken("CHT014", "empty choices", ASKED, lambda chunks: [{**chunks[0], "choices"
 broken("CHT014", "choices null", ASKED, lambda chunks: [*chunks, {**chunks[0], "choices": None}])
 broken("CHT015", "no index", ASKED, every(lambda chunk: choice(chunk).pop("index")))
 broken("CHT015", "a choice that was not asked for", ASKED, lambda _: chunks_for({**ASKED, "n": 2}, 1))
+broken(
+    "CHT015",
+    "one choice twice in a chunk",
+    ASKED,
+    lambda chunks: chunks[1]["choices"].append(deepcopy(choice(chunks[1]))),
+)
 broken("CHT016", "no delta", ASKED, lambda chunks: choice(chunks[-1]).pop("delta") and None)
 broken("CHT016", "delta null", ASKED, lambda chunks: choice(chunks[-1]).update(delta=None))
 broken("CHT017", "timings", ASKED, put(lambda chunks: chunks[-1], timings={}))
@@ -299,6 +306,13 @@ broken(
 broken("CHT061", "not last", USAGE, lambda chunks: [*chunks[:-2], chunks[-1], chunks[-2]])
 broken("CHT062", "one for each choice", TWO, lambda chunks: [*chunks, chunks[-1]])
 broken("CHT063", "a wrong sum", USAGE, lambda chunks: chunks[-1]["usage"].update(total_tokens=1))
+broken("CHT063", "a text", USAGE, lambda chunks: chunks[0].update(usage="none"))
+broken(
+    "CHT063",
+    "more reasoned than came out",
+    USAGE,
+    lambda chunks: chunks[-1]["usage"].update(completion_tokens_details={"reasoning_tokens": 99}),
+)
 broken("CHT063", "null", USAGE, lambda chunks: chunks[-1]["usage"].update(completion_tokens=None))
 broken("CHT064", "usage unasked", ASKED, lambda chunks: [*chunks, deepcopy(chunks_for(USAGE, 1))[-1]])
 broken("CHT070", "none", LOGPROBS, every(lambda chunk: choice(chunk).update(logprobs=None)))
@@ -375,6 +389,7 @@ mutant("WIR002", "no names", native(events("response.created", named=False)))
 mutant(
     "WIR002", "another name", native(events("response.created").replace(b"event: response.created", b"event: message"))
 )
+mutant("WIR002", "no UTF-8", native(NATIVE.body.replace(b'created"}', b'created", "x": "\xe9"}')))
 mutant("WIR002", "[DONE]", native(NATIVE.body + DONE))
 mutant("WIR002", "no JSON", native(b"event: x\ndata: {\n\n"))
 mutant("WIR002", "no blank line at the end", native(NATIVE.body.rstrip()))

@@ -86,11 +86,12 @@ def usage_comes_once(trace: AnswerTrace) -> Iterator[Found]:
     about="answers",
 )
 def usage_adds_up(trace: AnswerTrace) -> Iterator[Found]:
-    """`prompt_tokens`, `completion_tokens` and `total_tokens` are whole numbers, and the last is the sum."""
+    """`usage` is null or an object; `prompt_tokens`, `completion_tokens` and `total_tokens` are whole numbers, and the
+    last is the sum; `cached_tokens` and `reasoning_tokens` are no more than what they are part of."""
     yield from folded(
         Found(at, f"the usage is {quoted(chunk['usage'], 120)}")
-        for at, chunk in trace.usages
-        if not _adds_up(mapping(chunk["usage"]))
+        for at, chunk in trace.chunks
+        if chunk.get("usage") is not None and not _adds_up(mapping(chunk["usage"]))
     )
 
 
@@ -98,7 +99,20 @@ def _adds_up(usage: Json) -> bool:
     prompt, completion = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))
     if prompt is None or completion is None or min(prompt, completion) < 0:
         return False
-    return usage.get("total_tokens") == prompt + completion
+    parts = (("prompt_tokens_details", "cached_tokens"), ("completion_tokens_details", "reasoning_tokens"))
+    fits = all(
+        _is_part(usage.get(key), inner, most) for (key, inner), most in zip(parts, (prompt, completion), strict=True)
+    )
+    return fits and usage.get("total_tokens") == prompt + completion
+
+
+def _is_part(details: object, key: str, most: int) -> bool:
+    """Whether details are none, or have a count that is none or from 0 to `most`."""
+    if not isinstance(details, dict):
+        return details is None
+    value = mapping(details).get(key)  # pyright: ignore[reportUnknownArgumentType]
+    count = number(value)
+    return value is None or (count is not None and 0 <= count <= most)
 
 
 @rule(

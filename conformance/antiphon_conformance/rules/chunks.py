@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from antiphon_conformance.chunks import AnswerTrace
@@ -171,8 +172,14 @@ def _without_choices(trace: AnswerTrace) -> Iterator[Found]:
     about="answers",
 )
 def choices_have_an_index(trace: AnswerTrace) -> Iterator[Found]:
-    """Each choice has an `index`, a whole number from 0 and smaller than the `n` that was asked for."""
+    """Each choice has an `index`, a whole number from 0 and smaller than the `n` that was asked for, and another one
+    than the other choices of its chunk."""
     most = number(trace.asked.get("n")) or 1
+    yield from folded(
+        Found(two.at, f"two choices of a chunk have the `index` {quoted(two.choice.get('index'))}")
+        for one, two in pairwise(trace.choices)
+        if one.at == two.at and one.choice.get("index") == two.choice.get("index") is not None
+    )
     yield from folded(
         Found(one.at, f"the `index` of a choice is {quoted(one.choice.get('index'))}, with n={most}")
         for one in trace.choices

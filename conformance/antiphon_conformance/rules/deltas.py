@@ -66,11 +66,13 @@ def _told(part: Part) -> tuple[str, ...]:
 
 
 def same_texts(item: Item, held: Json) -> bool:
-    """Whether a snapshot of an item has the texts and annotations that came as events."""
+    """Whether a snapshot of an item has the texts, annotations and logprobs that came as events."""
     for part in item.parts.values():
         if part.has_parts:
             found = in_item(held, part)
             if found is None or text_of(found) not in _told(part) or listed(found.get("annotations")) != came(part):
+                return False
+            if listed(found.get("logprobs")) != listed(part.logprobs):
                 return False
         elif part.family and held.get(FAMILIES[part.family].text) not in _told(part):
             return False

@@ -29,6 +29,7 @@ from .deltas import same_texts
 INCOMPLETE = {"END001": "max_output_tokens", "END002": "content_filter"}
 # What differs between a done item and the same item in the terminal output, in 17 recordings.
 RESEALED = ("encrypted_content", "fingerprint")
+WITH_STATUS = frozenset(OWN_ITEMS) - {"reasoning"}
 CLIENTS = Client("14 clients tried", "take a failure without a nested `error` event for success")
 
 
@@ -160,7 +161,8 @@ def _changed(terminal: Snapshot, item: Item, held: Json) -> Iterator[Found]:
 
 
 def _suspect(item: Item) -> bool:
-    """Whether the done item is not what came, as DLT003, PRT005, CAL001 and ITM005 say."""
+    """Whether the done item is not what came, as DLT003, DLT004, PRT005, CAL001 and ITM005 say, or has a status that
+    is none, as ITM010 says."""
     return item.done is not None and not _as_it_came(item, item.done)
 
 
@@ -168,7 +170,8 @@ def _as_it_came(item: Item, held: Json) -> bool:
     """Whether an item has the identity it was added with, and the texts and annotations that came."""
     added = mapping(item.added)
     same = all(added.get(key, held.get(key)) == held.get(key) for key in ("id", "type", "call_id", "name"))
-    return same and same_texts(item, held)
+    ended = item.type not in WITH_STATUS or held.get("status") in ("completed", "incomplete")
+    return same and ended and same_texts(item, held)
 
 
 @rule("END006", "incomplete-says-why", Level.MUST, since="1.0", sources=(CUT_TEXT, CUT_CALL, CUT_REASONING))
@@ -198,13 +201,13 @@ def error_before_failed(trace: Trace) -> Iterator[Found]:
 
 @rule("END008", "status-is-the-event", Level.MUST, since="1.0", sources=(TEXT, CUT_TEXT, ERROR))
 def status_is_the_event(trace: Trace) -> Iterator[Found]:
-    """The response in a terminal event has the event's own status, an `error` only where it failed, and
-    `incomplete_details` only where it is incomplete."""
+    """The response in a terminal event has the event's own status, an `error` only where it failed,
+    `incomplete_details` only where it is incomplete, and `completed_at` only where it is completed."""
     terminal = trace.terminal
     if terminal is None or not terminal.response:
         return
     status = terminal.type.removeprefix("response.")
-    only = {"error": "failed", "incomplete_details": "incomplete"}
+    only = {"error": "failed", "incomplete_details": "incomplete", "completed_at": "completed"}
     wrong = [key for key, when in only.items() if terminal.response.get(key) is not None and status != when]
     if terminal.response.get("status") != status:
         yield Found(terminal.at, f"`{terminal.type}` has status {quoted(terminal.response.get('status'))}")
@@ -230,8 +233,13 @@ def ends_as_the_chunks_end(trace: Trace) -> Iterator[Found]:
 
 @rule("END010", "error-event-is-flat-too", Level.SHOULD, since="1.0", sources=(ERROR, CLIENTS))
 def error_event_is_flat_too(trace: Trace) -> Iterator[Found]:
-    """An `error` event has `code`, `message` and `param` also beside the nested `error`, as the published types say."""
+    """An `error` event has `code`, `message` and `param` also beside the nested `error`, as the published types say,
+    and they say the same."""
     for at, event in trace.of("error"):
+        nested = mapping(event.get("error"))
         missing = [key for key in ("code", "message", "param") if key not in event]
+        differing = [key for key in ("code", "message", "param") if key in event and event[key] != nested.get(key)]
         if missing:
             yield Found(at, f"the `error` event has no {', '.join(missing)} of its own")
+        elif differing and text(nested.get("code")) and text(nested.get("message")):
+            yield Found(at, f"{', '.join(differing)} of the `error` event is not as in its nested `error`")

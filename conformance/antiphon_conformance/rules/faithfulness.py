@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 
 from antiphon_conformance.attribution import CallSaid
 from antiphon_conformance.events import CALLS
@@ -30,13 +30,14 @@ _TAGS = re.compile(r"<(tool_calls?|function)\b.*?(</\1>|\Z)|</?[A-Za-z|_]+[^<>]*
 
 @rule("FTH001", "all-text", Level.MUST, since="1.0", sources=(CHAT_TEXT, TEXT), needs=(Need.CHUNKS,))
 def all_text(trace: Trace) -> Iterator[Found]:
-    """All text and all of a refusal in the chunks is in the messages, once and in order; white space that stood alone
-    between items may be missing."""
+    """All text and all of a refusal in the chunks is in the messages, once and in order, and takes turns with the
+    reasoning and the calls as in the chunks; white space that stood alone between items may be missing."""
     if trace.said is not None and trace.said.quirks:
         yield from _jointly(trace, trace.said)
         return
     for kind in ("text", "refusal"):
         yield from _unsaid(trace, kind)
+    yield from _out_of_turn(trace, "text")
 
 
 @rule("FTH002", "all-arguments", Level.MUST, since="1.0", sources=(CHAT_CALLS, MIXTURE), needs=(Need.CHUNKS,))
@@ -57,10 +58,11 @@ def all_arguments(trace: Trace) -> Iterator[Found]:
 
 @rule("FTH003", "all-reasoning", Level.MUST, since="1.0", sources=(CHAT_REASONING, MIXTURE), needs=(Need.CHUNKS,))
 def all_reasoning(trace: Trace) -> Iterator[Found]:
-    """All reasoning in the chunks is in reasoning items, once and in order; a text that two fields of one delta have
-    counts once."""
+    """All reasoning in the chunks is in reasoning items, once and in order, in as many turns as there; a text that two
+    fields of one delta have counts once."""
     if trace.said is not None and not trace.said.quirks:
         yield from _unsaid(trace, "reasoning")
+        yield from _out_of_turn(trace, "reasoning")
 
 
 @rule(
@@ -147,6 +149,43 @@ def _unsaid(trace: Trace, kind: Kind) -> Iterator[Found]:
         yield Found(trace.end, f"{quoted(extra)} is said again after {at} characters of {kind}")
     elif lost and not extra and not trace.said.unclear:
         yield Found(trace.end, f"white space is lost after {at} characters of {kind}")
+
+
+def _out_of_turn(trace: Trace, kind: Kind) -> Iterator[Found]:
+    """Yield where text, refusal and reasoning are all there, and this kind is not in its turns as in the chunks."""
+    due, made = _turns_due_and_made(trace)
+    if made != due and (kind == "text" or made.count(kind) < due.count(kind)):
+        turn = next((n for n, (one, other) in enumerate(zip(made, due, strict=False)) if one != other), len(made))
+        yield Found(trace.end, f"the chunks have {' → '.join(due)}, the items part from that after {turn} turns")
+
+
+def _turns_due_and_made(trace: Trace) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the kinds that take turns in the chunks and in the items; none where another rule says what is wrong: that
+    reasoning does not come first is RSN002's, that there are more turns FTH005's, that a text is another FTH001's."""
+    said = trace.said
+    if said is None or said.unclear:
+        return [], []
+    kinds = (*_TEXTS, "call") if _calls_have_one_turn(said) else _TEXTS
+    due = said.runs({kind: kind for kind in kinds})
+    made = [kind for kind, _ in groupby(kind for kind in trace.turns if kind in kinds)]
+    if made == due:
+        return due, made
+    others = due[:1] == ["reasoning"] != made[:1] or {*due} != {*made}
+    more = any(True for _ in the_cut_does_not_matter(trace))
+    if others or more or any(_differs(trace, kind) for kind in _TEXTS):
+        return [], []
+    return due, made
+
+
+def _calls_have_one_turn(said: Said) -> bool:
+    """Whether all fragments of all calls come together, so that the chunks say when the calls have their turn."""
+    return said.runs(_RUNS).count("call") == 1 and all(call.begun for call in said.calls)
+
+
+def _differs(trace: Trace, kind: Kind) -> bool:
+    """Whether a text is another than in the chunks, also without white space."""
+    said = trace.said.joined(kind) if trace.said is not None else ""
+    return "".join(said.split()) != "".join(trace.texts[kind].split())
 
 
 def _invented(trace: Trace, kind: Kind) -> Iterator[Found]:

@@ -62,10 +62,20 @@ def _out_of_order(trace: Trace) -> Iterator[Found]:
     sources=(PARALLEL, TWO_MESSAGES, sdk('raises "Response snapshot has conflicting output identities."')),
 )
 def ids_differ(trace: Trace) -> Iterator[Found]:
-    """No two items have one `id`, and no two calls have one `call_id`."""
+    """Every item has an `id`, no two items have one `id`, and no two calls have one `call_id`."""
     told = [(item, text(item.said.get("call_id"))) for item in trace.items if item.type in CALLS]
+    yield from folded(_nameless(trace))
     yield from folded(_repeated("id", ((item, item.id) for item in trace.items)))
     yield from folded(_repeated("call_id", told))
+
+
+def _nameless(trace: Trace) -> Iterator[Found]:
+    """Yield the items whose id is "" wherever they are told; one that differs is ITM005's, no id at all SCH001's."""
+    for item in trace.items:
+        told = [one for one in (item.added, item.done) if one is not None]
+        if told and all(one.get("id") == "" for one in told):
+            at = item.added_at if item.added is not None else item.done_at
+            yield Found(at, f"item {item.output_index} has an empty id")
 
 
 def _repeated(key: str, told: Iterable[tuple[Item, str]]) -> Iterator[Found]:

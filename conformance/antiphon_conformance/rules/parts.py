@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import cast
 
-from antiphon_conformance.events import FAMILIES
+from antiphon_conformance.events import FAMILIES, PLACES
 from antiphon_conformance.evidence import (
     ANNOTATIONS,
     MANTLE,
@@ -78,8 +78,14 @@ def one_part_open(block: Items) -> Iterator[Found]:
         yield from folded(
             Found(later.first_at, f"{later.key[0]} {later.key[1]} of {item.label()} begins before the last is done")
             for earlier, later in pairwise(known)
-            if earlier.done_at is not None and later.first_at < earlier.done_at
+            # What comes before its part was added, PRT001 says.
+            if earlier.done_at is not None and later.first_at < earlier.done_at and _opens(block, later)
         )
+
+
+def _opens(block: Items, part: Part) -> bool:
+    """Whether the first event about a part adds it."""
+    return PLACES[block.trace.types[part.first_at]].role == "added"
 
 
 @rule("PRT004", "part-added-empty", Level.MUST, since="1.0", sources=(TEXT, REFUSAL, REASONING), alone=True)

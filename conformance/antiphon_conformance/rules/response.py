@@ -78,7 +78,10 @@ def _outside(trace: Trace) -> Iterator[tuple[int, str]]:
     broken_by=(COPILOT,),
 )
 def one_response_id(trace: Trace) -> Iterator[Found]:
-    """The response `id` is the same in every snapshot."""
+    """The response has an `id`, which is the same in every snapshot."""
+    nameless = [one for one in trace.snapshots if one.response.get("id") == ""]
+    if len(nameless) == len(trace.snapshots):
+        yield from folded(Found(one.at, f"the response in `{one.type}` has an empty id") for one in nameless)
     yield from folded(_changed(trace, "id"))
 
 
@@ -100,8 +103,8 @@ def one_terminal_event(trace: Trace) -> Iterator[Found]:
 
 @rule("STR004", "head-is-empty", Level.MUST, since="1.0", sources=(TEXT, QUEUED))
 def head_is_empty(trace: Trace) -> Iterator[Found]:
-    """The response in `created`, `queued` and `in_progress` has `output: []`, no usage, no error, and status
-    `in_progress` (or `queued`, in the background)."""
+    """The response in `created`, `queued` and `in_progress` has `output: []`, no usage, no error, no `completed_at`,
+    and status `in_progress` (or `queued`, in the background)."""
     for snapshot in trace.head:
         wrong = [f"{key} {quoted(value)}" for key, value in _filled(trace, snapshot)]
         if wrong:
@@ -112,7 +115,9 @@ def _filled(trace: Trace, snapshot: Snapshot) -> Iterator[tuple[str, Any]]:
     """Yield what a head may not have."""
     queued = snapshot.type == "response.queued" or any(True for _ in trace.of("response.queued"))
     allowed = ("in_progress", "queued") if queued else ("in_progress",)
-    for key in ("output", "usage", "error", "incomplete_details"):
+    if not snapshot.response:
+        return  # it is no object, as SCH001 says
+    for key in ("output", "usage", "error", "incomplete_details", "completed_at"):
         value = snapshot.response.get(key)
         if value is not None and value != []:
             yield key, value
@@ -124,17 +129,26 @@ def _filled(trace: Trace, snapshot: Snapshot) -> Iterator[tuple[str, Any]]:
 def head_snapshots_equal(trace: Trace) -> Iterator[Found]:
     """What the request said (instructions, tools, tool_choice, text, reasoning, metadata, …) is the same in
     `created`, `queued` and `in_progress`."""
+    yield from folded(_unequal(trace))
+
+
+def _unequal(trace: Trace) -> Iterator[Found]:
+    """Yield the heads that are not as the first one; one that is no object is SCH001's."""
     for snapshot in trace.head[1:]:
         differing = ", ".join(_differing(trace.head[0].response, snapshot.response, _LIFE))
-        if differing:
+        if differing and snapshot.response and trace.head[0].response:
             yield Found(snapshot.at, f"{differing} is not as in `{trace.head[0].type}`")
 
 
 @rule("STR006", "created-at-and-model-kept", Level.MUST, since="1.0", sources=(TEXT, QUEUED))
 def created_at_and_model_kept(trace: Trace) -> Iterator[Found]:
-    """`created_at` and `model` are the same in every snapshot."""
+    """`created_at` and `model` are the same in every snapshot, and `completed_at` is not before `created_at`."""
     for key in ("created_at", "model"):
         yield from folded(_changed(trace, key))
+    for snapshot in trace.snapshots:
+        begun, ended = (snapshot.response.get(key) for key in ("created_at", "completed_at"))
+        if isinstance(begun, int | float) and isinstance(ended, int | float) and ended < begun:
+            yield Found(snapshot.at, f"completed_at is {ended}, before created_at, {begun}", Level.SHOULD)
 
 
 @rule("STR007", "echo-kept", Level.SHOULD, since="1.0", sources=(TEXT, ERROR))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -100,9 +101,9 @@ def _not_open(trace: Trace) -> Iterator[Found]:
         judged = open_lightened(_judged(snapshot.response), deep=deep)
         if open_response_fits()(judged):
             continue
-        errors = _branched(_raw_errors(ResponseResource, judged, strict=False))
-        told = {_path(fault) for fault in _faults(trace.events[snapshot.at], trace.numbered)}
-        wrong = [_worded(one) for one in errors if _path(_worded(one)) not in told and _counts(one)]
+        errors = _branched(_raw_errors(ResponseResource, judged, strict=False)) if snapshot.response else []
+        told = {_field(fault) for fault in _faults(trace.events[snapshot.at], trace.numbered)}
+        wrong = [_worded(one) for one in errors if _field(_worded(one)) not in told and _counts(one)]
         if wrong:
             yield Found(snapshot.at, f"the response in `{snapshot.type}`: {'; '.join(wrong[:4])}")
 
@@ -203,9 +204,9 @@ def _worded(error: Mapping[str, Any]) -> str:
     return f"{'.'.join(path)}: {error['msg']}"
 
 
-def _path(fault: str) -> str:
-    """Return the field of a worded error, counted from the response."""
-    return fault.partition(":")[0].removeprefix("response.")
+def _field(fault: str) -> str:
+    """Return the response's own field that a worded error is in: what SCH001 says of it, SCH003 need not."""
+    return re.split(r"[.:]", fault.removeprefix("response."), maxsplit=1)[0]
 
 
 def _bare(fault: str) -> str:

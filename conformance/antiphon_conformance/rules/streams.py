@@ -89,13 +89,19 @@ def body_comes_to_its_end(trace: AnswerTrace) -> Iterator[Found]:
     "payloads-are-objects",
     Level.MUST,
     since="1.0",
-    sources=(stream_client("`Stream` decodes each payload with json.loads: JSONDecodeError"), CHAT_TEXT),
+    sources=(
+        stream_client("`Stream` decodes each payload with json.loads: JSONDecodeError; each line as UTF-8 before that"),
+        CHAT_TEXT,
+    ),
     needs=CHUNKS,
     broken_by=(MALFORMED,),
     about="answers",
 )
 def payloads_are_objects(trace: AnswerTrace) -> Iterator[Found]:
-    """Each payload but `[DONE]` is one JSON object."""
+    """Each payload but `[DONE]` is one JSON object, in UTF-8."""
+    if trace.wire.garbled is not None:
+        line, held = trace.wire.garbled
+        yield Found(None, f"line {line} is no UTF-8: {quoted(held)}")
     cut = len(trace.values) - 1 if not trace.whole else None  # what breaks off breaks off anywhere
     yield from folded(
         Found(at, f"the payload is no JSON object: {quoted(payload)}") for at, payload in trace.unreadable if at != cut

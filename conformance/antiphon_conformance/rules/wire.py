@@ -53,7 +53,10 @@ def events_content_type(trace: AnswerTrace) -> Iterator[Found]:
     about="answers",
 )
 def event_name_equals_type(trace: AnswerTrace) -> Iterator[Found]:
-    """Each message has `event:` with the `type` of its payload, a JSON object; `[DONE]` is not sent."""
+    """Each message has `event:` with the `type` of its payload, a JSON object in UTF-8; `[DONE]` is not sent."""
+    if trace.wire.garbled is not None:
+        line, held = trace.wire.garbled
+        yield Found(None, f"line {line} is no UTF-8: {quoted(held)}")
     yield from folded(_misnamed(trace))
     if trace.done:
         yield Found(None, "the body ends with `[DONE]`", Level.SHOULD)
