@@ -256,6 +256,13 @@ CONVERSATIONS: list[tuple[Json, tuple[str, str] | None]] = [
     ({"items": [{"type": {"a": 1}, "role": "user"}]}, ("invalid_type", "items[0].type")),
     ({"items": [{"content": "x"}]}, ("invalid_type", "items[0].type")),
     ({"items": "x"}, ("invalid_type", "items")),
+    (
+        {"items": [{"role": "user", "content": "x"}, {"role": "wizard", "content": "x"}]},
+        ("invalid_value", "items[1].role"),
+    ),
+    ({"items": [{"type": "function_call", "call_id": "c", "name": 5}]}, ("invalid_value", "items[0].name")),
+    ({"items": [{"type": "function_call_output", "call_id": "c", "output": "x"}]}, None),
+    ({"items": [{"type": "compaction", "encrypted_content": "x"}, {"type": "unheard_of"}]}, None),
     ({"items": [{"role": "user", "content": "x", "id": "a\0" + "b" * 300}]}, None),
     ({"items": None, "metadata": None}, None),
 ]
@@ -271,6 +278,54 @@ async def test_items_of_conversations(body: Json, error: tuple[str, str] | None,
             path = f"{path}/{(await client.post(path, json={})).json()['id']}/items"
         answer = await client.post(path, json=body)
     assert told(answer) == ((200, None, None) if error is None else (400, *error))
+
+
+async def paged(client: httpx2.AsyncClient, path: str, order: str) -> list[Json]:
+    """Return all items of a list, one a page, as clients page through them."""
+    items: list[Json] = []
+    after = ""
+    for _ in range(50):
+        page = (await client.get(f"{path}?limit=1&order={order}{after}")).json()
+        items += page["data"]
+        if not page["has_more"]:
+            return items
+        after = f"&after={page['last_id']}"
+    raise AssertionError(f"the pages of {path} come to no end")
+
+
+async def test_items_that_say_they_are_the_same_are_not() -> None:
+    """Whoever sends an id twice gets all items back, each once; by its id each can be found, and deleted."""
+    given: list[Json] = [{"id": "msg_same", "role": "user", "content": content} for content in ("a", "b", "c")]
+    async with asking() as client:
+        talk = (await client.post("/v1/conversations", json={"items": given})).json()["id"]
+        path = f"/v1/conversations/{talk}/items"
+        added = (await client.post(path, json={"items": given})).json()["data"]
+        reference = {"type": "item_reference", "id": added[0]["id"]}
+        await client.post(path, json={"items": [reference, reference]})
+        made = (await asked(client, "echo", conversation=talk, input=[*given, reference])).json()
+        lists = {
+            one: [await paged(client, one, order) for order in ("asc", "desc")]
+            for one in (path, f"/v1/responses/{made['id']}/input_items")
+        }
+        found = [(await client.get(f"{path}/{one['id']}")).json() for one in lists[path][0]]
+    for forwards, backwards in lists.values():
+        assert forwards == backwards[::-1]
+        assert len({one["id"] for one in forwards}) == len(forwards)
+    said = [one["content"] for one in lists[path][0][:-1]]
+    assert said == ["a", "b", "c", "a", "b", "c", "a", "a", "a", "b", "c", "a"]
+    assert found == lists[path][0]
+
+
+async def test_what_failed_says_that_it_is_not_stored(scripted: Scripted) -> None:
+    """A response that says `store` can be retrieved, whatever became of it, and no other one."""
+    async with asking(over(scripted)) as client:
+        for model in ("text", "length", "error-mid-stream", "disconnect", "error-first-line"):
+            for params in ({}, {"background": True}, {"store": False}):
+                answer = await asked(client, model, stream=True, **params)
+                if answer.status_code == 200:
+                    final = events_in(answer.content)[-1]["response"]
+                    found = (await client.get(f"/v1/responses/{final['id']}")).status_code
+                    assert (model, params, final["store"]) == (model, params, found == 200)
 
 
 async def test_a_reference_in_a_conversation_is_what_it_refers_to() -> None:

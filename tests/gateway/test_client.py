@@ -106,6 +106,39 @@ async def test_events_come_while_they_are_made(scripted: Scripted) -> None:
     await one.close()
 
 
+async def patience(one: AsyncOpenAI) -> list[str]:
+    """Return what is raised where the answer does not come in time: whole, its beginning, and what follows that."""
+    raised: list[str] = []
+    for model, stream in (("hang", False), ("silent", True), ("hang", True)):
+        try:
+            given = await one.responses.create(model=model, input="Hi", stream=stream, timeout=0.3)
+            if not isinstance(given, openai.types.responses.Response):
+                async for _ in given:
+                    pass
+        except Exception as problem:  # noqa: BLE001 -- whatever the client raises
+            raised.append(f"{type(problem).__module__}.{type(problem).__name__}")
+    return raised
+
+
+async def test_a_clients_patience_ends_inside_the_process_too(scripted: Scripted) -> None:
+    """With the same errors as over a connection; and the backend's connections are closed."""
+    async with listening(create_app(over(scripted))) as url:
+        connected = AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+        expected = await patience(connected)
+        await connected.close()
+        await scripted.server.until(lambda server: server.open == 0)
+    one = client(scripted.url)
+    found = await patience(one)
+    await scripted.server.until(lambda server: server.open == 0)
+    await one.close()
+    without_loop = sync_client(scripted.url)
+    with pytest.raises(openai.APITimeoutError):
+        await asyncio.to_thread(without_loop.responses.create, model="hang", input="Hi", timeout=0.3)
+    without_loop.close()
+    assert len(expected) == 3
+    assert found == expected
+
+
 def test_without_an_event_loop() -> None:
     one = sync_client()
     whole = one.responses.create(model="echo", input="Hi")

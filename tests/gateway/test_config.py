@@ -70,6 +70,55 @@ def test_the_environment_counts_before_the_file_and_options_before_both(
     assert list(config.backends) == ["local", "deepseek"]
 
 
+SECRET = "sk-in-a-variable-1"
+VARIABLES = [
+    ("ANTIPHON_API_KEYS", SECRET, "ANTIPHON_API_KEYS"),
+    ("ANTIPHON_HOSTS", f'["{SECRET}"', "ANTIPHON_HOSTS"),
+    ("ANTIPHON_STORE", SECRET, "ANTIPHON_STORE"),
+    ("ANTIPHON_BACKENDS", f'{{"a": {{"api_key": "{SECRET}"', "ANTIPHON_BACKENDS"),
+    ("ANTIPHON_BACKENDS__A__MODELS", SECRET, "ANTIPHON_BACKENDS"),
+    ("ANTIPHON_BACKENDS__A__OPTIONS", SECRET, "ANTIPHON_BACKENDS"),
+    ("ANTIPHON_BACKENDS__A", SECRET, r"backends\.a"),
+    ("ANTIPHON_LIMITS", f'"{SECRET}"', "limits"),
+    ("ANTIPHON_LIMITS__STREAMS", SECRET, r"limits\.streams"),
+    ("ANTIPHON_LIMITS__STREAM", "5", r"limits\.stream"),
+    ("ANTIPHON_LIMIT__STREAMS", "5", "ANTIPHON_LIMIT__STREAMS names no setting"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "said"), VARIABLES)
+def test_variables_that_are_wrong_are_named(name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what they hold: it may be a key."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(BadInput, match=said) as raised:
+        load_config()
+    assert SECRET not in str(raised.value)
+
+
+TIMES = (
+    *(f"limits.{name}" for name in ("body_seconds", "connect", "first_byte", "idle", "total", "keep_alive", "drain")),
+    *(f"store.{name}" for name in ("keep_seconds", "timeout", "clean_every", "beat", "lease")),
+    "retry.longest_wait",
+)
+ENDLESS = {"limits.connect", "limits.first_byte", "limits.idle", "limits.total"}
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "-inf", "1e300", "-1"])
+@pytest.mark.parametrize("name", TIMES)
+def test_times_that_no_clock_can_tell(name: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the file and in the environment: they are refused, but for `inf` where no limit is possible."""
+    path, (section, key) = tmp_path / "a.toml", name.split(".")
+    path.write_text(f"[{section}]\n{key} = {value}\n")
+    if value == "inf" and name in ENDLESS:
+        assert load_config(path).limits.model_dump()[key] is None
+        return
+    with pytest.raises(BadInput, match=rf"{section}\.{key}"):
+        load_config(path)
+    monkeypatch.setenv(f"ANTIPHON_{section}__{key}".upper(), value)
+    with pytest.raises(BadInput, match=rf"{section}\.{key}"):
+        load_config()
+
+
 def test_nothing_is_the_replay_backend() -> None:
     config = load_config()
     assert {name: one.kind for name, one in config.named_backends().items()} == {"replay": "replay"}

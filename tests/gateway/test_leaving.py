@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import httpx2
 import pytest
 
+from antiphon.backend import Form, Pieces
 from antiphon.gateway import create_app
+from antiphon.gateway.transport import AppTransport
 
 from .asking import Json, asked, asking, events_in, judged, shape
 from .conftest import listening, over
@@ -232,3 +235,56 @@ async def test_a_body_that_does_not_come(scripted: Scripted) -> None:
     assert b" 408 " in answer
     assert after.status_code == 200
     assert 'status="500"' not in metrics
+
+
+class Held:
+    """A backend that says a word, and then nothing. `open`: how many of its answers were begun and not closed."""
+
+    form: Form = "chunks"
+
+    def __init__(self) -> None:
+        self.open = 0
+
+    def stream(self, body: Any, *, headers: Any = None, timeout: Any = None) -> Pieces:
+        return Pieces(self._said(), lambda: None)
+
+    async def _said(self) -> AsyncGenerator[Any, None]:
+        self.open += 1
+        try:
+            await asyncio.sleep(0)
+            yield {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": None}]}
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            self.open -= 1
+
+    async def complete(self, body: Any, *, headers: Any = None, timeout: Any = None) -> Any:  # noqa: ASYNC109
+        async for _ in self._said():
+            pass
+
+    async def models(self) -> list[dict[str, Any]]:
+        return []
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("how", [{"stream": True}, {"stream": False}])
+async def test_a_client_leaves_at_any_moment(how: dict[str, bool]) -> None:
+    """After any number of turns of the event loop: when the request is over, nothing of the backend's answer is open."""
+    backend = Held()
+    app = create_app({"backends": {"held": {"kind": "held"}}, "store": {"url": "none"}}, backends={"held": backend})
+    transport = AppTransport(app)
+    left: dict[int, int] = {}
+    async with httpx2.AsyncClient(transport=transport, base_url="http://antiphon.test") as client:
+        for turns in range(60):
+            asking_it = asyncio.create_task(asked(client, "m", **how))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            asking_it.cancel()
+            await asyncio.wait((asking_it,))
+            if backend.open:
+                left[turns] = backend.open
+            backend.open = 0
+    assert left == {}
+    assert app.state.gateway.gauges()["antiphon_responses_running"] == 0

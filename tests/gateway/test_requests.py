@@ -12,6 +12,8 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from antiphon.gateway import create_app
 from antiphon.gateway.transport import AppTransport
@@ -261,6 +263,7 @@ async def test_done_is_sent_where_it_is_asked_for(scripted: Scripted) -> None:
         ("GET", "/v1/nothing", 404, "unknown_url"),
         ("GET", "/v1/responses", 405, "method_not_allowed"),
         ("GET", "/v1/responses/resp_no", 404, "not_found"),
+        ("GET", f"/v1/responses/{'resp_no' * 5000}", 404, "not_found"),
         ("DELETE", "/v1/responses/resp_no", 404, "not_found"),
         ("POST", "/v1/responses/resp_no/cancel", 404, "not_found"),
         ("GET", "/v1/responses/resp_no/input_items", 404, "not_found"),
@@ -272,6 +275,51 @@ async def test_what_is_not_there(method: str, path: str, status: int, code: str,
     async with asking(over(scripted)) as client:
         answer = await client.request(method, path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    assert len(answer.content) < 1000
+
+
+METHODS = [
+    ("/v1/responses", "POST"),
+    ("/responses/", "POST"),
+    ("/v1/responses/resp_no", "DELETE, GET, HEAD, POST"),
+    ("/v1/responses/resp_no/cancel", "POST"),
+    ("/v1/conversations/conv_no", "DELETE, GET, HEAD, POST"),
+    ("/v1/conversations/conv_no/items/item_no", "DELETE, GET, HEAD"),
+    ("/v1/models/a/b", "GET, HEAD"),
+    ("/healthz", "GET, HEAD"),
+]
+
+
+@pytest.mark.parametrize(("path", "methods"), METHODS)
+@pytest.mark.parametrize("method", ["PATCH", "OPTIONS", "PUT", "TRACE", "BREW"])
+async def test_a_method_that_is_not_possible(method: str, path: str, methods: str) -> None:
+    """All those are told that are, and it is counted as any request is."""
+    async with asking() as client:
+        answer = await client.request(method, path)
+        counted = (await client.get("/metrics")).text
+    assert (answer.status_code, answer.headers["allow"]) == (405, methods)
+    assert answer.json()["error"]["code"] == "method_not_allowed"
+    assert answer.headers["x-request-id"].startswith("req_")
+    assert 'antiphon_http_requests_total{route="none",status="405"} 1' in counted
+
+
+async def test_a_slash_at_the_end_changes_nothing() -> None:
+    """There is no redirect: it would name another scheme where something in front ends TLS."""
+    mounted = Starlette(routes=[Mount("/llm", app := create_app())])
+    async with asking() as client, httpx2.AsyncClient(transport=AppTransport(app), base_url="http://a.test") as inner:
+        made = await client.post("/v1/responses/", json={"model": "echo", "input": "Hi"})
+        got = [await client.get(f"/v1/responses/{made.json()['id']}{end}") for end in ("", "/", "//")]
+        models = [await client.get(f"/v1/models{end}") for end in ("", "/")]
+        nothing = [(await client.get(path)).status_code for path in ("/v1/", "/v1/responses/a%2F..%2F", "/nothing/")]
+        below = httpx2.ASGITransport(app=mounted)
+        async with httpx2.AsyncClient(transport=below, base_url="http://a.test") as outer:
+            under = [(await outer.get(f"/llm/v1/models{end}")).json() for end in ("", "/")]
+        assert (await inner.get("/v1/models/")).json() == under[0]
+    assert made.status_code == 200
+    assert [one.json() for one in got] == [made.json()] * 3
+    assert models[0].json() == models[1].json()
+    assert under[0] == under[1]
+    assert nothing == [404] * 3
 
 
 # --- anything at all ---------------------------------------------------------------------------------------------------

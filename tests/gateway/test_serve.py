@@ -67,6 +67,16 @@ async def _until_ready(served: Served) -> None:
     assert served.process.returncode is None, (await served.process.communicate())[0]
 
 
+async def command(*options: str, **environment: str) -> asyncio.subprocess.Process:
+    """Return `antiphon serve`, as it begins to run."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from antiphon.cli import main; main()", "serve", *options),
+        env={**os.environ, **environment},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
 async def test_alone_it_serves_the_replay_backend_and_prints_a_request(tmp_path: Path) -> None:
     async with serving(tmp_path) as served, httpx2.AsyncClient(base_url=served.url) as client:
         answer = await asked(client, "replay/reasoning", stream=True)
@@ -110,12 +120,7 @@ async def test_a_backend_by_its_url_with_keys(scripted: Scripted, tmp_path: Path
     ],
 )
 async def test_bad_use_is_one_message(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "from antiphon.cli import main; main()", "serve", "--port", "0", *options),
-        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    process = await command("--port", "0", *options, XDG_STATE_HOME=str(tmp_path))
     async with asyncio.timeout(60):
         _, errors = await process.communicate()
     assert (process.returncode, said in errors.decode(), "Traceback" in errors.decode()) == (2, True, False), errors

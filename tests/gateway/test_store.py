@@ -91,7 +91,11 @@ async def test_input_items(two: Two) -> None:
     whole_list = (await other.get(f"{path}?order=asc")).json()
     latest = (await other.get(f"{path}?limit=2")).json()
     rest = (await other.get(f"{path}?limit=2&after={latest['last_id']}")).json()
-    wrong = [await other.get(f"{path}?{query}") for query in ("limit=0", "limit=x", "order=up", "after=none")]
+    earlier = (await other.get(f"{path}?limit=2&before={rest['data'][1]['id']}")).json()
+    between = (await other.get(f"{path}?order=asc&after={rest['last_id']}&before={latest['first_id']}")).json()
+    crossed = (await other.get(f"{path}?after={rest['last_id']}&before={latest['first_id']}")).json()
+    queries = ("limit=0", "limit=x", "order=up", "after=none", "before=none")
+    wrong = [await other.get(f"{path}?{query}") for query in queries]
     assert [item["content"] for item in whole_list["data"]] == [item["content"] for item in given]
     assert all(item["type"] == "message" and item["id"].startswith("msg_") for item in whole_list["data"])
     assert [item["content"] for item in (*latest["data"], *rest["data"])] == [
@@ -101,7 +105,10 @@ async def test_input_items(two: Two) -> None:
         "number 1",
     ]
     assert (whole_list["has_more"], latest["has_more"], latest["first_id"]) == (False, True, latest["data"][0]["id"])
-    assert [one.status_code for one in wrong] == [400] * 4
+    assert [item["content"] for item in earlier["data"]] == ["number 4", "number 3"]
+    assert [item["content"] for item in between["data"]] == ["number 2", "number 3"]
+    assert ((earlier["has_more"], between["has_more"]), crossed["data"]) == ((True, False), [])
+    assert [one.status_code for one in wrong] == [400] * 5
 
 
 async def test_item_references(two: Two) -> None:

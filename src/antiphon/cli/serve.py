@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from antiphon.gateway import GatewayConfig
 
 SECTION_BACKEND, SECTION_SAFETY = "The backend", "Safety"
+CANNOT_LISTEN = 1  # not 2, which is for what stays wrong however often it is tried
 
 
 def serve(
@@ -76,7 +80,7 @@ def serve(
 
     Alone it serves the embedded replay backend, which needs no model, no key and no network.
 
-    Exits 2 if an option or the configuration is no good.
+    Exits 2 if an option or the configuration is no good, and 1 if nothing can listen where it is told to.
 
     Examples:
 
@@ -121,15 +125,14 @@ def _run(
     settings = process.served_config(path, options, host, insecure=insecure)
     process.check_workers(settings, workers)
     app = process.served_app(settings)  # a fault in the settings shows here, before anything listens
-    where = (
-        {"uds": host.removeprefix("unix:")} if host.startswith("unix:") else {"host": host, "port": port or _free(host)}
-    )
+    where = _place(host, port)
     typer.echo(_greeting(settings, where, workers))
     common: dict[str, Any] = {
         **where,
         "log_level": "info" if access_log else "warning",
         "access_log": access_log,
         "server_header": False,
+        "http": process.http_protocol(),
         "timeout_graceful_shutdown": int(settings.limits.drain) + process.AFTER_DRAINING,
     }
     if workers == 1:
@@ -168,12 +171,43 @@ def _pair(given: str, option: str) -> tuple[str, str]:
     return name, value
 
 
-def _free(host: str) -> int:
-    import socket
+def _place(host: str, port: int) -> dict[str, Any]:
+    """Return where to listen, as the server is told it; for port 0 with a free one. Ends the command where that cannot be."""
+    try:
+        if host.startswith("unix:"):
+            return {"uds": _probed_path(host.removeprefix("unix:"))}
+        return {"host": host, "port": _probed_port(host, port)}
+    except OSError as problem:
+        option = f"--host {host}" if host.startswith("unix:") else f"--host {host} --port {port}"
+        typer.echo(f"antiphon: {option}: nothing can listen there: {problem.strerror or problem}", err=True)
+        raise typer.Exit(CANNOT_LISTEN) from None
 
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as one:
-        one.bind((host, 0))
+
+def _probed_port(host: str, port: int) -> int:
+    """Return the port, after something has listened there. Raises OSError."""
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = found[0]
+    with socket.socket(family, kind, protocol) as one:
+        if os.name == "posix":  # as servers do: a port that was left a moment ago is free
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(address)
+        one.listen()
         return int(one.getsockname()[1])
+
+
+def _probed_path(path: str) -> str:
+    """Return the path of a socket, after something has listened there; one that is left over is replaced by the server.
+
+    Raises OSError.
+    """
+    if os.path.lexists(path):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise FileExistsError(0, "there is something else than a socket")
+        return path
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(path)
+    os.unlink(path)
+    return path
 
 
 def _greeting(settings: GatewayConfig, where: Mapping[str, Any], workers: int) -> str:

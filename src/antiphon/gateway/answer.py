@@ -66,6 +66,7 @@ class Answer:
         self._space: asyncio.Future[None] | None = None
         self._pump: asyncio.Task[None] | None = None
         self._begun: asyncio.Task[EventStream] | None = None
+        self._is_cancelled = False
 
     @property
     def id(self) -> str:
@@ -106,10 +107,16 @@ class Answer:
             await asyncio.wait((self._pump,))
 
     def leave(self) -> None:
-        """Forget the response: its reader went away. The backend's connection is closed at once."""
+        """Forget the response: its reader went away. The backend's connection is closed at once.
+
+        It is told once, to the one task that holds the connection: a second time would cut its closing off.
+        """
         if not self.ended:
             self.left = True
-        for task in (self._pump, self._begun):
+        if not self._is_cancelled:
+            self._is_cancelled = True
+            beginning = self._begun is not None and not self._begun.done()
+            task = self._begun if beginning else self._pump
             if task is not None:
                 task.cancel()
         _wake(self._reader)
@@ -122,6 +129,9 @@ class Answer:
                 await asyncio.wait((task,))
                 if not task.cancelled():
                     task.exception()  # it was told to whoever waited for it
+        begun = self._begun
+        if begun is not None and not begun.cancelled() and begun.exception() is None:
+            await begun.result().aclose()  # it began in the moment in which its reader left: nobody pulls it
 
     async def batches(self) -> AsyncIterator[bytes]:
         """Yield what there is to send, whole events: all that waits, and comments where nothing comes."""
@@ -170,6 +180,8 @@ class Answer:
             await self._late(problem)
             return
         try:
+            if self._is_cancelled:
+                return  # it began all the same
             async for event in stream:
                 if event[_KIND] in _TERMINAL:
                     event = await self._last(event, stream.response or {})

@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from antiphon.backend import Backend
 from antiphon.profile import Profile
@@ -43,11 +44,13 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
-        yield
-        await gateway.aclose()
+        try:
+            yield
+        finally:  # also where the server ends at once, and cancels what it has not told
+            await gateway.aclose()
 
     names = tuple(name.lower() for name in gateway.config.hosts)
-    middleware = [] if "*" in names else [Middleware(Hosts, names=names)]
+    middleware = [Middleware(Slashes)] if "*" in names else [Middleware(Hosts, names=names), Middleware(Slashes)]
     app = Starlette(
         routes=list(_routes(gateway)),
         middleware=middleware,
@@ -55,7 +58,24 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.gateway = gateway
+    app.router.redirect_slashes = False
     return app
+
+
+class Slashes:
+    """ASGI middleware: a path with a slash at its end is the one without. A client would be told another scheme by a
+    redirect where something in front of the gateway ends TLS, and would send its key there, or fail."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            path: str = scope["path"]
+            place = len(scope.get("root_path", ""))
+            if path.endswith("/") and len(path) > place + 1:
+                scope = {**scope, "path": path.rstrip("/") if len(path.rstrip("/")) > place else path[: place + 1]}
+        await self._app(scope, receive, send)
 
 
 def _routes(gateway: Gateway) -> list[Route]:

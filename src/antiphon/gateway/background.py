@@ -44,6 +44,7 @@ class Background:
         self._beating: asyncio.Task[None] | None = None
         self._starting = 0
         self._ends = False
+        self._lets_go = False  # of those who follow what other processes make
 
     def __len__(self) -> int:
         return len(self._running) + self._starting
@@ -107,7 +108,8 @@ class Background:
         return self._elsewhere(response_id, caller.owner, number)
 
     def end_all(self, why: str) -> None:
-        """End all runs as failed."""
+        """End all runs as failed, and the streams of those who follow runs of other processes without an ending."""
+        self._lets_go = True
         for name in tuple(self._running):
             self._stop(name, ShuttingDown(why))
 
@@ -229,6 +231,8 @@ class Background:
         beat, keep_alive, lease = self._config.store.beat, self._config.limits.keep_alive, self._config.store.lease
         heard = asked = time.monotonic()
         while True:
+            if self._lets_go:
+                raise StreamCut  # it goes on: whoever follows it asks another process for the rest
             try:
                 said, is_over = await self._said(response_id, owner, number)
                 asked = time.monotonic()

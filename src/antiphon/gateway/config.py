@@ -6,19 +6,30 @@ What comes later counts more: defaults, the TOML file, environment variables (`A
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from antiphon.errors import BadInput
 
 MEMORY = "memory"  # a store that ends with the process
 NO_STORE = "none"
-Seconds = Annotated[float, Field(gt=0)]
+PREFIX, INNER = "ANTIPHON_", "__"  # of environment variables: before each name, and between the parts of one
+LONGEST = 3e9  # seconds: no clock of a database or an event loop goes much further
+Seconds = Annotated[float, Field(gt=0, le=LONGEST)]
+
+
+def _endless(given: Any) -> Any:
+    """Return None for `inf`, which is how TOML can say that there is no limit: it has no null."""
+    return None if isinstance(given, float | str) and str(given).strip().lower() in ("inf", "+inf") else given
+
+
+SecondsOrNone = Annotated[Seconds | None, BeforeValidator(_endless)]
 
 
 class _Part(BaseModel):
@@ -49,7 +60,7 @@ class BackendConfig(_Part):
 
 
 class Limits(_Part):
-    """How much a caller may ask for. Times are seconds; None is without limit.
+    """How much a caller may ask for. Times are seconds; None, and `inf` of those that a backend may take, is without limit.
 
     `body_bytes`: of a request, unpacked; `body_seconds`: until it is there. `streams`: responses that are made at the
     same time, and streams that are followed; `background`: responses that are made in the background. `connect`, `first_byte`, `idle`, `total`: what a backend may take. `events`: of one response.
@@ -62,10 +73,10 @@ class Limits(_Part):
     body_seconds: Seconds = 60.0
     streams: int = Field(default=1000, gt=0)
     background: int = Field(default=100, gt=0)
-    connect: Seconds | None = 10.0
-    first_byte: Seconds | None = 600.0
-    idle: Seconds | None = 300.0
-    total: Seconds | None = 3600.0
+    connect: SecondsOrNone = 10.0
+    first_byte: SecondsOrNone = 600.0
+    idle: SecondsOrNone = 300.0
+    total: SecondsOrNone = 3600.0
     events: int = Field(default=1_000_000, gt=0)
     keep_alive: Seconds = 15.0
     buffer_bytes: int = Field(default=64 * 1024, gt=0)
@@ -77,7 +88,7 @@ class RetryConfig(_Part):
     """When a request is sent again, before any of its events was handed out: how often, and the longest wait."""
 
     attempts: int = Field(default=2, ge=0)
-    longest_wait: float = Field(default=5.0, ge=0)
+    longest_wait: float = Field(default=5.0, ge=0, le=LONGEST)
 
 
 class StoreConfig(_Part):
@@ -95,7 +106,7 @@ class StoreConfig(_Part):
     timeout: Seconds = 5.0
     clean_every: Seconds = 600.0
     beat: Seconds = 1.0
-    lease: float = Field(default=30.0, ge=1)
+    lease: float = Field(default=30.0, ge=1, le=LONGEST)
 
     @model_validator(mode="after")
     def _lasting(self) -> StoreConfig:
@@ -152,14 +163,17 @@ def make_config(given: GatewayConfig | Mapping[str, Any] | None = None) -> Gatew
 def load_config(path: str | Path | None = None, options: Mapping[str, Any] | None = None) -> GatewayConfig:
     """Return the configuration in the TOML file at `path`, the environment and `options`.
 
-    Raises BadInput where the file cannot be read or a setting is wrong.
+    Raises BadInput where the file cannot be read, or a setting or a variable is wrong.
     """
     held = _read(Path(path)) if path is not None else {}
+    _check_names()
     try:
         settings = _settings(held)(**(options or {}))
         return GatewayConfig.model_validate(settings.model_dump(exclude_unset=True))
     except ValidationError as problem:
         raise BadInput(_told(problem)) from None
+    except SettingsError as problem:
+        raise BadInput(_unread(str(problem))) from None
 
 
 def secret_of(config: BackendConfig, name: str) -> str | None:
@@ -185,6 +199,26 @@ def read_text(path: Path, setting: str) -> str:
         raise BadInput(f"{setting}: {path} cannot be read: {reason}") from None
 
 
+def _check_names() -> None:
+    """Raise BadInput for a variable that is meant as a setting, and names none: it would do nothing, in silence."""
+    for name in os.environ:
+        part = name.removeprefix(PREFIX).partition(INNER)[0].lower()
+        if name.startswith(PREFIX) and INNER in name and part not in GatewayConfig.model_fields:
+            known = ", ".join(f"{PREFIX}{one.upper()}" for one in GatewayConfig.model_fields)
+            raise BadInput(f"the environment variable {name} names no setting; those that there are begin with {known}")
+
+
+def _unread(problem: str) -> str:
+    """Return what is wrong with a variable that cannot be read, without its value: it may be a key."""
+    found = re.search(r'field "(\w+)"', problem)
+    name = PREFIX + (found[1].upper() if found else "…")
+    return (
+        f"the environment variable {name}, or one that begins with {name}{INNER}, is no JSON, as lists and tables have "
+        f"""to be: such as {PREFIX}API_KEYS='["KEY"]', {PREFIX}ALIASES='{{"NAME": "MODEL"}}'; a value inside a table has """
+        f"a variable of its own, such as {PREFIX}LIMITS{INNER}STREAMS=200"
+    )
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(read_text(path, "the configuration"))
@@ -197,8 +231,8 @@ def _settings(held: Mapping[str, Any]) -> type[BaseSettings]:
 
     class Settings(BaseSettings, GatewayConfig):  # pyright: ignore[reportIncompatibleVariableOverride]  # it is set here
         model_config = SettingsConfigDict(
-            env_prefix="ANTIPHON_",
-            env_nested_delimiter="__",
+            env_prefix=PREFIX,
+            env_nested_delimiter=INNER,
             extra="forbid",
             frozen=True,
         )

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from antiphon.request import BadRequest, to_chat_request
+
 from .bodies import read_body
+from .compacted import opened
 from .errors import invalid, missing
 from .gateway import Gateway
-from .history import new_id, normalized, resolved
+from .history import distinct, new_id, normalized, resolved
 from .keys import Caller
 from .routes import paged
 from .schema import CONVERSATION, check
@@ -62,7 +67,7 @@ class Conversations:
         """Add items, and return them."""
         body = await self._body(request)
         found = await self._found(request, caller)
-        added = await self._given(body, caller)
+        added = distinct(await self._given(body, caller), (one.get("id") for one in await self._items(request, caller)))
         if not await self._gateway.needed_store().extend_conversation(found.id, added, caller.owner):
             raise missing("Conversation", found.id)
         ends = (
@@ -93,11 +98,15 @@ class Conversations:
         return body.held
 
     async def _given(self, body: Json, caller: Caller) -> list[Json]:
-        """Return the items in a body, and for references what they refer to: it may be deleted before they are used."""
-        items = await resolved(normalized(body.get("items")), self._gateway.store, caller.owner, "items")
+        """Return the items in a body, and for references what they refer to: it may be deleted before they are used.
+
+        Raises ApiError and BadRequest for what no request could go on from.
+        """
+        items = distinct(await resolved(normalized(body.get("items")), self._gateway.store, caller.owner, "items"), ())
         for number, one in enumerate(items):
             if not isinstance(one.get("type"), str):
                 raise invalid(f"items[{number}].type", "the type of an item is expected", "invalid_type")
+        await asyncio.to_thread(_check_items, items)
         return items
 
     async def _found(self, request: Request, caller: Caller) -> Conversation:
@@ -126,6 +135,14 @@ async def _some(request: Request) -> AsyncGenerator[bytes]:
 
 def _id(request: Request) -> str:
     return str(request.path_params["conversation_id"])
+
+
+def _check_items(items: Sequence[Json]) -> None:
+    """Raise BadRequest for an item that cannot be converted: it would be the fault of each request that came later."""
+    try:
+        to_chat_request({"model": "any", "input": [*map(opened, items), *normalized("Hi")]})
+    except BadRequest as problem:
+        raise BadRequest(re.sub(r"^input\b", "items", problem.param), problem.message) from None
 
 
 def _shown(one: Conversation) -> Json:

@@ -22,6 +22,7 @@ from antiphon.errors import BadRequest as RequestRefused
 from antiphon.request import BadRequest
 from antiphon.stream.faults import redact
 
+LONGEST_SHOWN = 128  # characters of an id in a message
 # status -> `error.type`; others of 4xx are invalid_request_error, all else server_error
 TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 # what a backend raises -> the status where it names none, and the code where it names none
@@ -98,7 +99,8 @@ def invalid(param: str, message: str, code: str = "invalid_value") -> ApiError:
 
 def missing(what: str, name: str) -> ApiError:
     """Return the error for something that is not there, or not the caller's: both look the same."""
-    return ApiError(404, f"{what} with id {name!r} not found", code="not_found")
+    shown = repr(name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…")
+    return ApiError(404, f"{what} with id {shown} not found", code="not_found")
 
 
 def error_of(problem: Exception) -> ApiError | None:

@@ -30,6 +30,7 @@ from .stored import Stored
 
 log = logging.getLogger("antiphon.gateway")
 KEPT = frozenset({"completed", "incomplete"})
+HURRIED = 2.0  # seconds in which background responses are stored when the gateway is to end at once
 
 
 class Gateway:
@@ -171,6 +172,16 @@ class Gateway:
         loop = asyncio.get_running_loop()
         self._drained = loop.call_later(self.config.limits.drain, self._end_all, "the gateway is shutting down")
 
+    async def hurry(self) -> None:
+        """End, as failed, what is still being made, now; return once that is stored, or too late."""
+        self.drain()
+        if self._drained is not None:
+            self._drained.cancel()
+            self._drained = None
+        self._end_all("the gateway is shutting down")
+        if self.background is not None:
+            await self.background.finished(HURRIED)
+
     async def aclose(self) -> None:
         """End all responses, and close what is open. One that drains lets background responses have their time."""
         if self._drained is not None and self.background is not None:
@@ -195,9 +206,11 @@ class Gateway:
     async def _keep(
         self, making: Making, caller: Caller, response: dict[str, Any], recorded: Recorded | None
     ) -> dict[str, Any]:
-        """Store a finished response. Return what changes in it: where it cannot be stored, it says so."""
-        if not making.keeps or self.store is None or response.get("status") not in KEPT:
+        """Store a finished response. Return what changes in it: where it is not stored, it says so."""
+        if not making.keeps or self.store is None:
             return {}
+        if response.get("status") not in KEPT:
+            return {"store": False}
         history = making.history
         events = recorded.packed() if recorded is not None else None
         try:

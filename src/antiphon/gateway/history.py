@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import ApiError, invalid
+from .errors import LONGEST_SHOWN, ApiError, invalid
 from .store import Store
 from .stored import Json
 
@@ -46,11 +46,12 @@ async def history_of(params: Mapping[str, Any], store: Store | None, owner: str,
     previous, conversation = params.get("previous_response_id"), _conversation_id(params.get("conversation"))
     if previous is not None and conversation is not None:
         raise invalid("previous_response_id", "'previous_response_id' and 'conversation' exclude each other")
-    own = await resolved(own, store, owner, "input")
+    own = distinct(await resolved(own, store, owner, "input"), ())
     if previous is not None:
         return History(own, await _chained(previous, store, owner, most), previous_id=previous)
     if conversation is not None:
-        return History(own, await _conversed(conversation, store, owner, most), conversation_id=conversation)
+        before = await _conversed(conversation, store, owner, most)
+        return History(distinct(own, (one.get("id") for one in before)), before, conversation_id=conversation)
     return History(own)
 
 
@@ -60,7 +61,22 @@ def normalized(given: Any) -> list[Json]:
         return []
     if isinstance(given, str):
         given = [{"role": "user", "content": [{"type": "input_text", "text": given}]}]
-    return [_identified(one) for one in given]
+    return distinct([_identified(one) for one in given], ())
+
+
+def distinct(items: Iterable[Json], taken: Iterable[Any]) -> list[Json]:
+    """Return items with those ids replaced that are `taken`, or that an earlier one has: a list is paged by them."""
+    seen, found = {one for one in taken if isinstance(one, str)}, list[Json]()
+    for item in items:
+        if isinstance(item.get("id"), str) and _reference(item) is None:
+            item = _renamed(item) if item["id"] in seen else item
+            seen.add(item["id"])
+        found.append(item)
+    return found
+
+
+def _renamed(item: Json) -> Json:
+    return {**item, "id": new_id(_PREFIXES.get(str(item.get("type")), "msg_"))}
 
 
 def _identified(one: Json) -> Json:
@@ -134,17 +150,22 @@ def _conversation_id(given: Any) -> str | None:
     return None if given is None else str(given)
 
 
-def page_of(items: Iterable[Json], *, limit: int, after: str | None, ascending: bool) -> Json:
-    """Return a part of a list as the API pages it: at most `limit` items after the one with the id `after`.
+def page_of(items: Iterable[Json], *, limit: int, after: str | None, before: str | None, ascending: bool) -> Json:
+    """Return a part of a list as the API pages it: at most `limit` items after the one with the id `after`, and before
+    the one with the id `before`, which older clients send.
 
     Raises ApiError where there is no such item.
     """
     ordered = list(items) if ascending else list(items)[::-1]
-    if after is not None:
-        places = [number for number, one in enumerate(ordered) if one.get("id") == after]
-        if not places:
-            raise invalid("after", f"there is no item with id '{after}' here")
-        ordered = ordered[places[0] + 1 :]
-    data = ordered[:limit]
+    first = 0 if after is None else _place_of(after, ordered, "after") + 1
+    end = len(ordered) if before is None else _place_of(before, ordered, "before")
+    data = ordered[first:end][:limit]
     ends = {"first_id": data[0]["id"] if data else None, "last_id": data[-1]["id"] if data else None}
-    return {"object": "list", "data": data, **ends, "has_more": len(ordered) > limit}
+    return {"object": "list", "data": data, **ends, "has_more": end - first > limit}
+
+
+def _place_of(name: str, ordered: list[Json], param: str) -> int:
+    found = [number for number, one in enumerate(ordered) if one.get("id") == name]
+    if not found:
+        raise invalid(param, f"there is no item with id {name[:LONGEST_SHOWN]!r} here")
+    return found[-1]  # should there be more, a client that pages comes to an end

@@ -21,6 +21,9 @@ class Hosts:
         if scope["type"] == "lifespan" or self._is_ours(Headers(scope=scope).getlist("host")):
             await self._app(scope, receive, send)
             return
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close"})  # which servers answer with 403
+            return
         error = ApiError(
             400,
             "the Host header names none of the hosts that this gateway answers to: `hosts` in its configuration has them",

@@ -6,6 +6,7 @@ import logging
 
 ACCESS = "uvicorn.access"
 _TARGET = 2  # among the arguments of an access record: client, method, target, version, status. Source: uvicorn 0.54
+LONGEST_PATH = 300  # characters of a path that are logged
 CONVERTER = "handler"  # the module that warns of what it reads, with a piece of it; the code says what was wrong
 
 
@@ -19,7 +20,7 @@ def be_quiet() -> None:
 
 def _without_query(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple) and len(record.args) > _TARGET:
-        target = str(record.args[_TARGET]).partition("?")[0]
+        target = str(record.args[_TARGET]).partition("?")[0][:LONGEST_PATH]
         record.args = (*record.args[:_TARGET], target, *record.args[_TARGET + 1 :])
     return True
 

@@ -50,11 +50,12 @@ _REFUSED = {
     "503": "No place is free, or the store cannot be used",
     "504": "The backend took too long",
 }
-_PAGING = ("limit", "order", "after")
+_PAGING = ("limit", "order", "after", "before")
 _QUERY: dict[str, Json] = {
     "limit": {"type": "integer", "minimum": 1, "maximum": 100},
     "order": {"type": "string", "enum": ["asc", "desc"]},
     "after": {"type": "string"},
+    "before": {"type": "string"},
     "stream": {"type": "boolean"},
     "starting_after": {"type": "integer", "minimum": -1, "maximum": 2**53},
 }

@@ -12,13 +12,15 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from antiphon.errors import BadInput
 
@@ -31,6 +33,7 @@ from .logs import be_quiet
 
 SPEC = "ANTIPHON_SERVE_SPEC"  # the environment variable by which workers are told what to serve
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "::1")
+_HURRYING: set[asyncio.Task[None]] = set()  # which nobody else would hold
 AFTER_DRAINING = 5  # seconds in which the last events of ended responses go out
 
 
@@ -106,6 +109,7 @@ def served_app(config: GatewayConfig, folder: Path | None = None) -> Starlette:
     `folder`: where processes behind the same port tell each other what they count, and show what they stream.
     """
     app = create_app(config)
+    app.add_middleware(Cut, gateway=app.state.gateway)
     inner = app.router.lifespan_context
     gateway: Gateway = app.state.gateway
 
@@ -126,6 +130,15 @@ def served_app(config: GatewayConfig, folder: Path | None = None) -> Starlette:
 
     app.router.lifespan_context = lifespan
     return app
+
+
+def http_protocol() -> Any:
+    """Return what the server is to read HTTP with: its own reader with h11 where httptools is not installed."""
+    if find_spec("httptools") is None:
+        return "h11"
+    from .connection import Connection
+
+    return Connection
 
 
 def worker_app() -> Starlette:
@@ -160,17 +173,60 @@ def end_with_parent() -> None:
     loop.add_reader(sentinel, gone)
 
 
+class Cut:
+    """ASGI middleware: what the server cancels at its end is cut, in silence: there is nobody left to be told."""
+
+    def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
+        self._app, self._gateway = app, gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, self._quiet(send) if scope["type"] == "lifespan" else send)
+        except asyncio.CancelledError:
+            if not self._gateway.draining:
+                raise
+
+    def _quiet(self, send: Send) -> Send:
+        async def told(message: Message) -> None:
+            if message["type"] == "lifespan.shutdown.failed" and self._gateway.draining:
+                message["message"] = ""  # a traceback of where it was cancelled
+            await send(message)
+
+        return told
+
+
 def with_signals(gateway: Gateway) -> None:
-    """Let the gateway know of signals to end, before the server does what it does about them."""
+    """Let the gateway know of signals to end, before the server does what it does about them.
+
+    The second SIGINT is of somebody who does not want to wait: what is still being made ends at once, and the server
+    after it. Other signals may come twice: service managers send them to each process, and servers to their workers.
+    """
     if threading.current_thread() is not threading.main_thread():
         return  # Python tells no other thread
     loop = asyncio.get_running_loop()
+    interrupts = 0
     for number in (signal.SIGTERM, signal.SIGINT):
         before = signal.getsignal(number)
 
         def told(signum: int, frame: FrameType | None, before: Any = before) -> None:
+            nonlocal interrupts
+            interrupts += signum == signal.SIGINT
+
+            def passed() -> None:
+                if callable(before):
+                    before(signum, frame)
+
+            if interrupts == 2 and signum == signal.SIGINT:
+                loop.call_soon_threadsafe(_hurry, gateway, passed)
+                return
             loop.call_soon_threadsafe(gateway.drain)
-            if callable(before):
-                before(signum, frame)
+            passed()
 
         signal.signal(number, told)
+
+
+def _hurry(gateway: Gateway, then: Callable[[], None]) -> None:
+    task = asyncio.get_running_loop().create_task(gateway.hurry())
+    _HURRYING.add(task)
+    task.add_done_callback(_HURRYING.discard)
+    task.add_done_callback(lambda done: then())

@@ -216,7 +216,8 @@ def paged(request: Request, items: list[dict[str, Any]]) -> dict[str, Any]:
     if order not in ("asc", "desc"):
         raise invalid("order", f"order is {order[:20]!r}: it is 'asc' or 'desc'")
     limit = _number(request, "limit", PAGE, 1, LARGEST_PAGE)
-    return page_of(items, limit=limit, after=request.query_params.get("after"), ascending=order == "asc")
+    ends = {name: request.query_params.get(name) for name in ("after", "before")}
+    return page_of(items, limit=limit, ascending=order == "asc", **ends)
 
 
 def _flag(request: Request, name: str) -> bool:

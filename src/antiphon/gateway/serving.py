@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from .answer import DONE_MARKER, Answer
@@ -190,11 +191,16 @@ def served(
             response = failed(gateway, problem)
             if by_browser and response.status_code == 401:
                 response.headers["www-authenticate"] = 'Basic realm="antiphon: any name, and a key as the password"'
-        gateway.metrics.requests.add(route=name, status=str(response.status_code))
-        response.raw_headers.append((b"x-request-id", b"req_" + os.urandom(16).hex().encode()))
-        return response
+        return counted(gateway, name, response)
 
     return endpoint
+
+
+def counted(gateway: Gateway, name: str, response: Response) -> Response:
+    """Return an answer with an id of its own. `name`: of the route that it is counted for."""
+    gateway.metrics.requests.add(route=name, status=str(response.status_code))
+    response.raw_headers.append((b"x-request-id", b"req_" + os.urandom(16).hex().encode()))
+    return response
 
 
 def failed(gateway: Gateway, problem: Exception) -> Response:
@@ -210,7 +216,22 @@ def failed(gateway: Gateway, problem: Exception) -> Response:
 async def not_served(request: Request, problem: Exception) -> Response:
     """Return the error object for a path or method that there is not."""
     status = problem.status_code if isinstance(problem, HTTPException) else 500
-    headers: Mapping[str, str] = (problem.headers or {}) if isinstance(problem, HTTPException) else {}
-    said = {404: "there is no such path", 405: f"{request.method} is not possible here"}.get(status, "bad request")
+    methods = allowed(request) if status == 405 else []
+    said = {
+        404: "there is no such path",
+        405: f"{request.method[:20]} is not possible here, but {', '.join(methods)}",
+    }.get(status, "bad request")
     code = {404: "unknown_url", 405: "method_not_allowed"}.get(status)
-    return JsonResponse(ApiError(status, said, code=code).body(), status, headers)
+    gateway: Gateway = request.app.state.gateway
+    response = failed(
+        gateway, ApiError(status, said, code=code, headers={"Allow": ", ".join(methods)} if methods else {})
+    )
+    return counted(gateway, "none", response)
+
+
+def allowed(request: Request) -> list[str]:
+    """Return the methods that some route has for the path of a request. Source: RFC 9110, section 15.5.6."""
+    routes = (one for one in request.app.routes if isinstance(one, Route))
+    return sorted(
+        {name for one in routes if one.matches(request.scope)[0] is not Match.NONE for name in one.methods or ()}
+    )

@@ -21,7 +21,9 @@ class _Exchange:
     """One request to the app, and the messages of its answer."""
 
     def __init__(self, app: Starlette, request: httpx2.Request, body: bytes) -> None:
-        self._app, self._body = app, body
+        self._app, self._request, self._body = app, request, body
+        times: dict[str, float | None] = request.extensions.get("timeout", {})
+        self._patience = times.get("read")  # as over a connection, nothing else takes its time here
         self._scope = _scope(request)
         self._sent = False
         self._left = asyncio.Event()
@@ -29,8 +31,14 @@ class _Exchange:
         self._task = asyncio.create_task(self._run())
 
     async def next(self) -> Message | None:
-        """Return the next message, None at the end of the answer. Raises what the app raised."""
-        message = await self._messages.get()
+        """Return the next message, None at the end of the answer. Raises what the app raised, and ReadTimeout where
+        nothing comes for as long as the request allows."""
+        try:
+            async with asyncio.timeout(self._patience):
+                message = await self._messages.get()
+        except TimeoutError:
+            why = f"the app gave nothing for {self._patience:g} s"
+            raise httpx2.ReadTimeout(why, request=self._request) from None
         if message is None:
             await self._task
         return message
@@ -189,6 +197,7 @@ class SyncAppTransport(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the answer as soon as it begins; its body streams."""
         asked = httpx2.Request(request.method, request.url, headers=request.headers, content=request.read())
+        asked.extensions = {"timeout": request.extensions.get("timeout", {})}
         response = self._loop.run(self._inner.handle_async_request(asked))
         return httpx2.Response(
             response.status_code, headers=response.headers.raw, stream=_SyncBody(self._loop, response)
