@@ -394,12 +394,15 @@ def test_an_interrupt_leaves_a_valid_report(phase: str, reported: bool, sent: si
         [*words, "--timeout", "60", *reports_in(tmp_path)],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    for _ in range(600):
-        if begun.exists() or process.poll() is not None:
-            break
-        time.sleep(0.1)
-    process.send_signal(sent)
-    out, err = process.communicate(timeout=60)
+    try:
+        for _ in range(600):
+            if begun.exists() or process.poll() is not None:
+                break
+            time.sleep(0.1)
+        process.send_signal(sent)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == INTERRUPTED
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     if reported:
