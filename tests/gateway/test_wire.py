@@ -8,7 +8,7 @@ import signal
 import socket
 import sqlite3
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,17 @@ from tests.providers.backends.loopback import Act, Request, Script
 from .asking import asked, events_in, judged
 from .scripted_backend import Scripted
 from .test_serve import Served, command, serving
+
+
+@pytest.fixture(params=["httptools", "h11"])
+def reader_of_http(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
+    """Return an environment in which the command reads HTTP so."""
+    if request.param == "httptools":
+        pytest.importorskip("httptools")
+        return {}
+    (folder := tmp_path / "without").mkdir()
+    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['httptools'] = None\n")
+    return {"PYTHONPATH": str(folder)}
 
 
 @asynccontextmanager
@@ -79,9 +90,11 @@ async def refused(served: Served, first: bytes, more: bytes) -> bool:
     return True
 
 
-async def test_what_never_becomes_a_request_is_not_kept(scripted: Scripted, tmp_path: Path) -> None:
+async def test_what_never_becomes_a_request_is_not_kept(
+    reader_of_http: dict[str, str], scripted: Scripted, tmp_path: Path
+) -> None:
     """Nobody needs a key for that, and it would fill the memory."""
-    async with serving(tmp_path, "--backend", scripted.url) as served:
+    async with serving(tmp_path, "--backend", scripted.url, **reader_of_http) as served:
         ended = {name: await refused(served, *given) for name, given in ENDLESS.items()}
         async with httpx2.AsyncClient(base_url=served.url, timeout=20) as client:
             assert (await client.get("/healthz")).status_code == 200
@@ -91,11 +104,11 @@ async def test_what_never_becomes_a_request_is_not_kept(scripted: Scripted, tmp_
 
 @pytest.mark.parametrize("waiting", [0, 1, 3])
 async def test_a_client_is_seen_to_leave_whatever_it_asked_for_next(
-    waiting: int, scripted: Scripted, tmp_path: Path
+    waiting: int, reader_of_http: dict[str, str], scripted: Scripted, tmp_path: Path
 ) -> None:
     """Requests that wait for their turn on the same connection do not hide it, and are not begun."""
     async with (
-        serving(tmp_path, "--backend", scripted.url) as served,
+        serving(tmp_path, "--backend", scripted.url, **reader_of_http) as served,
         httpx2.AsyncClient(base_url=served.url, timeout=20) as client,
     ):
         async with connected(served) as (reader, writer):
@@ -193,3 +206,39 @@ async def test_where_nothing_can_listen_is_one_message(where: str, workers: str,
     assert "nothing can listen there" in errors.decode()
     assert len(errors.splitlines()) == 1
     assert file.read_text() == "mine"
+
+
+CHUNKED = (
+    b"POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+# what is no HTTP, at the beginning, within a body, after a request, and while one is answered
+BROKEN = {
+    "no request": b"\x00\x01\r\n\r\n" * 50,
+    "no length of a chunk": CHUNKED + b"ZZ\r\n" * 50,
+    "more than its length": CHUNKED + b"5\r\nabcdeXX",
+    "after a request": post("text") + b"NONSENSE \x00\r\n\r\n" * 50,
+    "while it is answered": post("hang") + b"NONSENSE \x00\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_what_is_no_http_ends_the_connection_in_silence(
+    name: str, reader_of_http: dict[str, str], scripted: Scripted, tmp_path: Path
+) -> None:
+    async with (
+        serving(tmp_path, "--backend", scripted.url, **reader_of_http) as served,
+        httpx2.AsyncClient(base_url=served.url, timeout=20) as client,
+    ):
+        async with connected(served) as (reader, writer):
+            writer.write(BROKEN[name])
+            if name == "while it is answered":  # what comes then may wait for its turn
+                await asyncio.sleep(0.3)
+            else:
+                with suppress(ConnectionError):
+                    await asyncio.wait_for(reader.read(), 10)
+        for _ in range(100):
+            if await running(client) == 0:
+                break
+            await asyncio.sleep(0.05)
+        assert await running(client) == 0
+    assert "Traceback" not in served.printed

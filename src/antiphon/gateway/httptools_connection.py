@@ -1,6 +1,6 @@
 """HTTP connections of the served gateway, where httptools reads them: with bounds that uvicorn sets for h11 alone.
 
-Imported where httptools is installed.
+Imported where httptools is installed; elsewhere there is `h11_connection`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ MOST_SILENT = 64 * 1024  # bytes that are no head and no body yet, as uvicorn ha
 MOST_AHEAD = 8  # requests that may wait for the one before them
 
 
-class Connection(HttpToolsProtocol):
+class HttptoolsConnection(HttpToolsProtocol):
     """A connection that ends where a head, or what follows a body, never ends; and whose client is seen to leave.
 
     uvicorn 0.54 keeps a head of any size, and tells a client's leaving to the latest request alone: one that waits
