@@ -28,6 +28,7 @@ _HOLDERS = frozenset({dict, list, tuple})
 _AS_THEY_ARE = frozenset({int, bool, type(None)})
 _GIVEN = frozenset({*_AS_THEY_ARE, str, float, dict, list})  # types of most values, none of which is left out
 _strictly = msgspec.json.Decoder().decode
+_NO_MODEL: Any = object()  # of pydantic
 NOT_GIVEN = frozenset({"NotGiven", "Omit"})  # openai's words for a parameter that is left out
 
 
@@ -41,11 +42,14 @@ def fields(value: Any) -> Mapping[str, Any]:
         return value  # pyright: ignore[reportUnknownVariableType]
     if value is None:
         return {}
-    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
     own = getattr(value, "__dict__", None)
-    if type(own) is dict and not _is_mapping(kind):  # whose attributes are not what it holds
-        extra = getattr(value, "__pydantic_extra__", None)
-        return {**own, **extra} if extra else own  # pyright: ignore[reportUnknownVariableType]
+    if type(own) is dict:
+        extra: Any = getattr(value, "__pydantic_extra__", _NO_MODEL)
+        if extra is not _NO_MODEL:
+            return {**own, **extra} if extra else own  # pyright: ignore[reportUnknownVariableType]
+        kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
+        if not _is_mapping(kind):  # whose attributes are not what it holds
+            return own  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, Mapping):
         return value  # pyright: ignore[reportUnknownVariableType]
     return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else {}
