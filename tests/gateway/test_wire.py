@@ -61,6 +61,15 @@ async def running(client: httpx2.AsyncClient) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("antiphon_responses_running "))
 
 
+async def left(client: httpx2.AsyncClient) -> int:
+    """Return how many responses are still being made, after five seconds or once there is none."""
+    for _ in range(100):
+        if await running(client) == 0:
+            return 0
+        await asyncio.sleep(0.05)
+    return await running(client)
+
+
 # what never becomes a request: what is sent first, and again and again
 ENDLESS = {
     "target": (b"GET /", b"a" * 1000),
@@ -117,12 +126,7 @@ async def test_a_client_is_seen_to_leave_whatever_it_asked_for_next(
             for _ in range(waiting):
                 writer.write(post("hang"))
             await asyncio.sleep(0.3)
-        for _ in range(100):
-            if await running(client) == 0:
-                break
-            await asyncio.sleep(0.05)
-        left = await running(client)
-    assert (left, len(scripted.asked)) == (0, 1)
+        assert (await left(client), len(scripted.asked)) == (0, 1)
     assert "Traceback" not in served.printed
 
 
@@ -236,9 +240,5 @@ async def test_what_is_no_http_ends_the_connection_in_silence(
             else:
                 with suppress(ConnectionError):
                     await asyncio.wait_for(reader.read(), 10)
-        for _ in range(100):
-            if await running(client) == 0:
-                break
-            await asyncio.sleep(0.05)
-        assert await running(client) == 0
+        assert await left(client) == 0
     assert "Traceback" not in served.printed

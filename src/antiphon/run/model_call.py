@@ -15,6 +15,7 @@ from typing import Any
 from antiphon.backend import close
 from antiphon.exceptions import ModelBehaviorError
 from antiphon.models.errors import failure_in, failure_of_code
+from antiphon.models.exchange import HELD
 from antiphon.models.interface import Model, ModelResponse
 from antiphon.models.retry import ModelRetrySettings
 from antiphon.models.retrying import Retrying
@@ -29,8 +30,6 @@ from .items import ItemHelpers
 from .running import Run
 from .tracing import Tracing
 
-# What is held until something else comes: the head, and the end of a response that failed before its first item.
-HELD = frozenset({"response.created", "response.queued", "response.in_progress", "error", "response.failed"})
 TERMINALS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
