@@ -13,6 +13,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from .errors import BackendNotFound, BadInput
+from .near import listing
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -103,7 +104,7 @@ def load_backend(name: str, **options: Any) -> Backend:
     try:
         signature(kind).bind(**options)
     except TypeError as problem:
-        raise BadInput(f"backend {name!r}: {problem}; it takes {_options(kind)}") from None
+        raise BadInput(f"backend {name!r}: {problem}{_taken(kind, options)}") from None
     return kind(**options)
 
 
@@ -206,14 +207,17 @@ async def close(stream: Any) -> None:
 def _kind(name: str) -> Callable[..., Backend]:
     points = _points()
     if name not in points:
-        known = ", ".join(sorted(points)) or "none"
-        raise BackendNotFound(f"no backend is called {name!r}; known are: {known}. Give a `Backend` to use your own")
+        known = listing(name, sorted(points))
+        raise BackendNotFound(f"no backend is called {name!r}{known}", "Give a `Backend` to use your own")
     kind: Callable[..., Backend] = points[name].load()
     return kind
 
 
-def _options(kind: Callable[..., Backend]) -> str:
-    return ", ".join(signature(kind).parameters) or "no options"
+def _taken(kind: Callable[..., Backend], given: Mapping[str, Any]) -> str:
+    """Return how a message about options goes on: what a kind takes, and which of it is meant."""
+    known = list(signature(kind).parameters)
+    unknown = [one for one in given if one not in known]
+    return listing(unknown[0] if unknown else "", known or ["no options"], "it takes")
 
 
 @cache

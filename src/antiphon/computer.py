@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .run.computer import AsyncComputer, Button, Computer, Environment
+from .tools.computer import AsyncComputer, Button, Computer, Environment
 
 __all__ = [
     "AsyncComputer",

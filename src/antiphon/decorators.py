@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .run.function_tool import function_tool
 from .run.guardrails import input_guardrail, output_guardrail, tool_input_guardrail, tool_output_guardrail
+from .tools.function_tool import function_tool
 
 tool = function_tool
 

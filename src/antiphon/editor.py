@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .run.editor import ApplyPatchEditor, ApplyPatchOperation, ApplyPatchOperationType, ApplyPatchResult
+from .tools.editor import ApplyPatchEditor, ApplyPatchOperation, ApplyPatchOperationType, ApplyPatchResult
 
 __all__ = [
     "ApplyPatchEditor",

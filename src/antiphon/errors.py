@@ -33,11 +33,19 @@ class BadInput(UserError):
     """What was given cannot be read; the message says what came, what is allowed and where."""
 
 
-class ProfileNotFound(BadInput):
+class NotInstalled(BadInput):
+    """Nothing that is installed has that name. `found`: the message without `way`, which is for Python programs alone."""
+
+    def __init__(self, found: str, way: str = "") -> None:
+        super().__init__(f"{found}. {way}" if way else found)
+        self.found = found
+
+
+class ProfileNotFound(NotInstalled):
     """No profile has that name; the message lists the names that are known."""
 
 
-class BackendNotFound(BadInput):
+class BackendNotFound(NotInstalled):
     """No backend has that name; the message lists the names that are known."""
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .run.docstrings import DocstringStyle, FuncDocumentation, generate_func_documentation
-from .run.schema import FuncSchema, function_schema
+from .tools.docstrings import DocstringStyle, FuncDocumentation, generate_func_documentation
+from .tools.schema import FuncSchema, function_schema
 
 __all__ = [
     "DocstringStyle",

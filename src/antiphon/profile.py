@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from .errors import BadInput, ProfileNotFound
+from .near import listing
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -169,8 +170,8 @@ def load_profile(name: str) -> Profile:
         return DEFAULT
     points = _points()
     if name not in points:
-        known = ", ".join(sorted({DEFAULT.name, *points}))
-        raise ProfileNotFound(f"no profile is called {name!r}; known are: {known}. Give a `Profile` to use your own")
+        known = listing(name, sorted({DEFAULT.name, *points}))
+        raise ProfileNotFound(f"no profile is called {name!r}{known}", "Give a `Profile` to use your own")
     profile = points[name].load()
     if not isinstance(profile, Profile):
         raise BadInput(f"entry point {name!r} of {GROUP!r} is a {type(profile).__name__}, not a Profile")

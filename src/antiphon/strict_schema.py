@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .run.strict import ensure_strict_json_schema
+from .tools.strict import ensure_strict_json_schema
 
 __all__ = [
     "ensure_strict_json_schema",

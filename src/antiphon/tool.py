@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from .run.computer import ComputerProvider, ComputerTool, ComputerToolSafetyCheckData
-from .run.editor import ApplyPatchTool
-from .run.function_tool import function_tool
-from .run.hosted_tools import (
+from .run.tool_outputs import (
+    ToolOutputFileContent,
+    ToolOutputFileContentDict,
+    ToolOutputImage,
+    ToolOutputImageDict,
+    ToolOutputText,
+    ToolOutputTextDict,
+)
+from .tools.computer import ComputerProvider, ComputerTool, ComputerToolSafetyCheckData
+from .tools.editor import ApplyPatchTool
+from .tools.function_tool import function_tool
+from .tools.hosted import (
     CodeInterpreterTool,
     FileSearchTool,
     HostedMCPTool,
@@ -19,8 +27,8 @@ from .run.hosted_tools import (
     ToolSearchTool,
     WebSearchTool,
 )
-from .run.local_tools import CustomDataExtractor, CustomTool, LocalToolCustomDataContext
-from .run.shell import (
+from .tools.local import CustomDataExtractor, CustomTool, LocalToolCustomDataContext
+from .tools.shell import (
     LocalShellCommandRequest,
     LocalShellExecutor,
     LocalShellTool,
@@ -33,7 +41,7 @@ from .run.shell import (
     ShellResult,
     ShellTool,
 )
-from .run.tool import (
+from .tools.tool import (
     DEFAULT_APPROVAL_REJECTION_MESSAGE,
     FunctionTool,
     FunctionToolCustomDataContext,
@@ -48,14 +56,6 @@ from .run.tool import (
     default_tool_timeout_error_message,
     invoke_function_tool,
     tool_namespace,
-)
-from .run.tool_outputs import (
-    ToolOutputFileContent,
-    ToolOutputFileContentDict,
-    ToolOutputImage,
-    ToolOutputImageDict,
-    ToolOutputText,
-    ToolOutputTextDict,
 )
 
 Tool: TypeAlias = (

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from antiphon import __version__
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, BackendNotFound, ProfileNotFound
 
 GROUP = "antiphon.commands"
 OWN = {"convert": "antiphon.cli.convert:convert", "serve": "antiphon.cli.serve:serve"}
@@ -60,9 +60,20 @@ class Commands(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(READER_GONE) from None
         except AntiphonError as problem:
-            typer.echo(f"antiphon: {problem}", err=True)
+            typer.echo(f"antiphon: {_told(problem)}", err=True)
             raise typer.Exit(BAD_USE) from None
         return result
+
+
+def _told(problem: AntiphonError) -> str:
+    """Return what a problem says to who gives options, and calls nothing from Python."""
+    match problem:
+        case ProfileNotFound(found=found):
+            return f"--profile: {found}"
+        case BackendNotFound(found=found):
+            return f"--backend: {found}"
+        case _:
+            return str(problem)
 
 
 def load_command(point: EntryPoint) -> Any:

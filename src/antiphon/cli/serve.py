@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import stat
 from collections.abc import Mapping
@@ -12,7 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from antiphon.backend import takes_option
 from antiphon.errors import BadInput, ExtraMissing
+from antiphon.profile import load_profile
+from antiphon.stream.faults import redact
+from antiphon.variable import key_in
 
 if TYPE_CHECKING:
     from antiphon.gateway import GatewayConfig
@@ -147,7 +152,14 @@ def _backends(given: list[str], profile: str | None, key_env: str | None, pass_k
     said = {"profile": profile, "api_key_env": key_env, "pass_caller_key": pass_key or None}
     told = {name: value for name, value in said.items() if value is not None}
     if told and not given:
-        raise BadInput("--profile, --backend-key-env and --pass-key are about a --backend, and none was given")
+        raise BadInput(
+            "--profile, --backend-key-env and --pass-key are about a --backend, and none was given: add one, such as "
+            "--backend http://127.0.0.1:8000/v1; the backends of a --config have these as settings of their own"
+        )
+    if profile is not None:
+        load_profile(profile)
+    if key_env is not None:
+        key_in(key_env, "--backend-key-env")
     made: dict[str, dict[str, Any]] = {}
     for one in given:
         name, equals, target = one.partition("=")
@@ -155,8 +167,19 @@ def _backends(given: list[str], profile: str | None, key_env: str | None, pass_k
             name, target = "backend", one
         if name in made:
             raise BadInput(f"--backend {one}: there is one called {name!r} already; write NAME={target}")
-        made[name] = {"url": target, **told} if "://" in target else {"kind": target, **told}
+        made[name] = {_what(one, target): target, **told}
     return made
+
+
+def _what(given: str, target: str) -> str:
+    """Return whether the target of a --backend is a "url" or a "kind". Raises BadInput where it is neither."""
+    if target.lower().startswith(("http://", "https://")):
+        return "url"
+    if re.search(r"[:/.]|^localhost", target):
+        way = f": such as --backend http://{target}" if "://" not in target and target[:1].isalnum() else ""
+        raise BadInput(redact(f"--backend {given}: a URL begins with http:// or https://{way}"))
+    takes_option(target, "timeout")  # a kind that there is not is told now
+    return "kind"
 
 
 def _page(enabled: bool | None, content: bool) -> dict[str, Any] | None:

@@ -16,10 +16,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from antiphon.errors import BadInput
+from antiphon.near import nearest
+from antiphon.variable import key_in
+
+from .unfit import Place, holds, told, variable_of, variables
 
 MEMORY = "memory"  # a store that ends with the process
 NO_STORE = "none"
 PREFIX, INNER = "ANTIPHON_", "__"  # of environment variables: before each name, and between the parts of one
+ALONE = (f"{PREFIX}API_KEY",)  # what `antiphon serve` reads, and is no setting
+WHOLE = "the configuration of the gateway"
 LONGEST = 3e9  # seconds: no clock of a database or an event loop goes much further
 Seconds = Annotated[float, Field(gt=0, le=LONGEST)]
 
@@ -157,7 +163,7 @@ def make_config(given: GatewayConfig | Mapping[str, Any] | None = None) -> Gatew
     try:
         return GatewayConfig.model_validate(dict(given or {}))
     except ValidationError as problem:
-        raise BadInput(_told(problem)) from None
+        raise BadInput(told(problem, GatewayConfig, lambda place: WHOLE)) from None
 
 
 def load_config(path: str | Path | None = None, options: Mapping[str, Any] | None = None) -> GatewayConfig:
@@ -167,11 +173,18 @@ def load_config(path: str | Path | None = None, options: Mapping[str, Any] | Non
     """
     held = _read(Path(path)) if path is not None else {}
     _check_names()
+
+    def whence(place: Place) -> str:
+        variable = None if holds(options or {}, place) else variable_of(place, PREFIX, INNER)
+        if variable is not None:
+            return f"the environment variable {variable}"
+        return f"the configuration {path}" if holds(held, place) and not holds(options or {}, place) else WHOLE
+
     try:
         settings = _settings(held)(**(options or {}))
         return GatewayConfig.model_validate(settings.model_dump(exclude_unset=True))
     except ValidationError as problem:
-        raise BadInput(_told(problem)) from None
+        raise BadInput(told(problem, GatewayConfig, whence)) from None
     except SettingsError as problem:
         raise BadInput(_unread(str(problem))) from None
 
@@ -183,10 +196,7 @@ def secret_of(config: BackendConfig, name: str) -> str | None:
     if config.api_key_file is not None:
         return read_text(config.api_key_file, f"backends.{name}.api_key_file").strip()
     if config.api_key_env is not None:
-        key = os.environ.get(config.api_key_env)
-        if not key:
-            raise BadInput(f"backends.{name}.api_key_env: the environment has no {config.api_key_env}")
-        return key
+        return key_in(config.api_key_env, f"backends.{name}.api_key_env", "api_key, or a file for api_key_file")
     return None
 
 
@@ -203,9 +213,22 @@ def _check_names() -> None:
     """Raise BadInput for a variable that is meant as a setting, and names none: it would do nothing, in silence."""
     for name in os.environ:
         part = name.removeprefix(PREFIX).partition(INNER)[0].lower()
-        if name.startswith(PREFIX) and INNER in name and part not in GatewayConfig.model_fields:
+        if not name.startswith(PREFIX) or name in ALONE or part in GatewayConfig.model_fields:
+            continue
+        meant = _variable_like(name)
+        if meant is not None or INNER in name:
+            hint = f"did you mean {meant}? " if meant else ""
             known = ", ".join(f"{PREFIX}{one.upper()}" for one in GatewayConfig.model_fields)
-            raise BadInput(f"the environment variable {name} names no setting; those that there are begin with {known}")
+            raise BadInput(
+                f"the environment variable {name} names no setting; {hint}Those that there are begin with {known}"
+            )
+
+
+def _variable_like(name: str) -> str | None:
+    """Return the variable that is meant by one that names no setting: misspelt, or with one underscore for two."""
+    single = {one.replace(INNER, "_"): one for one in variables(GatewayConfig, PREFIX, INNER)}
+    close = nearest(name.replace(INNER, "_").removeprefix(PREFIX), (one.removeprefix(PREFIX) for one in single), 0.88)
+    return None if close is None else single[PREFIX + close]
 
 
 def _unread(problem: str) -> str:
@@ -263,9 +286,3 @@ class _File(PydanticBaseSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         return self._held
-
-
-def _told(problem: ValidationError) -> str:
-    """Return what is wrong, setting by setting, without the values: they may be keys."""
-    told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problem.errors(include_input=False)]
-    return "the configuration of the gateway: " + "; ".join(told)

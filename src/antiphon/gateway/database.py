@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 import zstandard
 from sqlalchemy import Connection, event, make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from antiphon.errors import BadInput
+from antiphon.stream.faults import redact
 
 from .config import MEMORY
 
@@ -23,6 +24,7 @@ _DRIVERS = {
     "postgresql": "postgresql+asyncpg",
     "postgres": "postgresql+asyncpg",
 }
+_KNOWN = 'the store may be sqlite:///antiphon.db, postgresql://host/name, "memory" or "none"'
 LARGE = 256 * 1024  # bytes of JSON: packed within a millisecond or two
 
 
@@ -32,9 +34,7 @@ def engine_url(url: str) -> str:
         return "sqlite+aiosqlite:///:memory:"
     scheme, colon, rest = url.partition("://")
     if not colon or not re.fullmatch(r"[a-z0-9+]+", scheme):
-        raise BadInput(
-            'store.url is no database URL: such as sqlite:///antiphon.db, postgresql://host/name, "memory", "none"'
-        )
+        raise BadInput(f"store.url is no database URL: {_KNOWN}")
     return f"{_DRIVERS.get(scheme, scheme)}://{rest}"
 
 
@@ -90,11 +90,23 @@ def make_engine(url: str, timeout: float) -> AsyncEngine:
         # A database in memory is that of its one connection: those who want it wait for each other.
         single = {"pool_size": 1, "max_overflow": 0, "poolclass": AsyncAdaptedQueuePool} if ":memory:" in url else {}
         engine = create_async_engine(url, connect_args={"timeout": timeout}, **single)
-    except (SQLAlchemyError, ImportError) as problem:
-        raise BadInput(f"store.url: {problem}") from None
+    except ImportError as problem:
+        raise BadInput(_without_driver(url, problem.name or "")) from None
+    except NoSuchModuleError:
+        raise BadInput(f"store.url: no database is called {url.partition('://')[0]!r}; {_KNOWN}") from None
+    except SQLAlchemyError as problem:
+        raise BadInput(f"store.url: {redact(str(problem))}") from None
     event.listen(engine.sync_engine, "connect", _sqlite_settings)
     event.listen(engine.sync_engine, "begin", _sqlite_begin)
     return engine
+
+
+def _without_driver(url: str, package: str) -> str:
+    """Return what to install for a database whose driver is not there."""
+    scheme = url.partition("://")[0]
+    if scheme in _DRIVERS.values():
+        return f"store.url: {scheme} needs the package {package}, which is not installed: pip install {package}"
+    return f"store.url: {scheme} is read by the package {package}, which is not installed; {_KNOWN}"
 
 
 def _sqlite_settings(connection: Any, record: Any) -> None:

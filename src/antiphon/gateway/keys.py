@@ -15,6 +15,7 @@ from .errors import ApiError
 
 _NAMED = re.compile(r"([\w.-]{1,64}):\s+(\S+)")
 SHORTEST = 8  # characters of a key
+_WAY = 'a good one is what `python3 -c "import secrets; print(secrets.token_urlsafe(24))"` prints'
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +35,21 @@ class Keys:
     A line `name: key` of a key file gives the key's owner a name, so that its responses stay when the key is changed.
     """
 
-    def __init__(self, lines: Iterable[str], *, own_by_key: bool = False) -> None:
+    def __init__(self, lines: Iterable[tuple[str, str]], *, own_by_key: bool = False) -> None:
         self._owners: list[tuple[bytes, str]] = []
         self._own_by_key = own_by_key  # keys are passed on: each is an owner, although none is checked here
-        for line in lines:
-            self._add(line.strip())
+        for place, line in lines:
+            self._add(place, line.strip())
 
     @classmethod
     def of(cls, config: GatewayConfig) -> Keys:
         """Return the keys of the configuration. Raises BadInput for one that is too short to be one."""
-        lines = [key.get_secret_value() for key in config.api_keys]
+        given = enumerate(config.api_keys, 1)
+        lines = [(f"key {number} of --api-key or api_keys", key.get_secret_value()) for number, key in given]
         if config.api_key_file is not None:
-            found = read_text(config.api_key_file, "api_key_file").splitlines()
-            lines += [line for line in found if line.strip() and not line.startswith("#")]
+            found = enumerate(read_text(config.api_key_file, "api_key_file").splitlines(), 1)
+            place = f"api_key_file {config.api_key_file}, line"
+            lines += [(f"{place} {n}", line) for n, line in found if line.strip() and not line.startswith("#")]
             if not lines:
                 raise BadInput(f"api_key_file: {config.api_key_file} holds no key; one a line is expected")
         return cls(lines, own_by_key=any(one.pass_caller_key for one in config.backends.values()))
@@ -68,11 +71,12 @@ class Keys:
             raise _refused("the API key is wrong", "invalid_api_key")
         return Caller(owner, key)
 
-    def _add(self, line: str) -> None:
+    def _add(self, place: str, line: str) -> None:
         named = _NAMED.fullmatch(line)
         name, key = named.groups() if named else (None, line)
-        if len(key) < SHORTEST or not key.isascii() or any(one.isspace() for one in key):
-            raise BadInput(f"an API key has at least {SHORTEST} characters of ASCII without blanks, and one has not")
+        fault = _fault(key)
+        if fault:
+            raise BadInput(f"{place}: it {fault}; {_WAY}")
         owner = _digest(f"name {name}" if name else f"key {key}")
         self._owners.append((_hashed(key), owner))
 
@@ -83,6 +87,15 @@ class Keys:
             if hmac.compare_digest(known, hashed):
                 found = owner
         return found
+
+
+def _fault(key: str) -> str:
+    """Return why that is no key, "" where it is one."""
+    if len(key) < SHORTEST:
+        return f"has {len(key)} characters, and {SHORTEST} are the least"
+    if not key.isascii():
+        return "has characters that are not ASCII, which no header carries"
+    return "has blanks in it, which no header carries" if any(one.isspace() for one in key) else ""
 
 
 def _key_in(headers: Mapping[str, str]) -> str | None:

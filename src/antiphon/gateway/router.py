@@ -11,9 +11,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from antiphon.backend import Backend, Timeouts, load_backend, takes_option
-from antiphon.errors import AntiphonError, BadInput
+from antiphon.errors import AntiphonError, BackendNotFound, BadInput, ProfileNotFound
 from antiphon.models.chat import ChatCompletionsModel, choose_profile
 from antiphon.models.retry import ModelRetrySettings, RetryPolicyContext
+from antiphon.near import listing
 from antiphon.profile import Profile
 from antiphon.stream.faults import redact
 
@@ -22,6 +23,7 @@ from .errors import ApiError, Stopped
 from .ids import OwnIds
 
 MOST_MODELS = 1000  # that are kept: names come from requests
+BY_URL = ("http", "openai_sdk")  # kinds whose `url` is of the web
 LISTING = 10.0  # seconds that a backend may take to list its models
 
 
@@ -52,11 +54,11 @@ class Router:
             for name, one in named.items()
         }
         for one in self._named.values():
-            choose_profile(self._profile(one), one.config.kind, one.config.url or "", "")  # a wrong name is told now
+            self._check_profile(one)
         self._default = self._usual()
         self._models: OrderedDict[tuple[str, str], ChatCompletionsModel] = OrderedDict()
-        for target in config.aliases.values():
-            self._place(target)
+        for name, target in config.aliases.items():
+            self._check_alias(name, target)
 
     def find(self, name: str) -> tuple[Named, ChatCompletionsModel]:
         """Return the backend and the model that answer to `name`. Raises ApiError 404 where none does."""
@@ -81,10 +83,29 @@ class Router:
         wanted = self._config.default_backend
         if wanted is not None:
             if wanted not in self._named:
-                known = ", ".join(self._named)
-                raise BadInput(f"default_backend is {wanted!r}: there is none of that name, only {known}")
+                known = listing(wanted, self._named, "there are")
+                raise BadInput(f"default_backend is {wanted!r}, and no backend is called so{known}")
             return self._named[wanted]
         return next((one for one in self._named.values() if not one.config.models), None)
+
+    def _check_profile(self, named: Named) -> None:
+        """Raise for a name that no profile has now, and not with the first request."""
+        try:
+            choose_profile(self._profile(named), named.config.kind, named.config.url or "", "")
+        except ProfileNotFound as problem:
+            if named.name in self._profiles:
+                raise
+            raise BadInput(f"backends.{named.name}.profile: {problem.found}") from None
+
+    def _check_alias(self, name: str, target: str) -> None:
+        try:
+            self._place(target)
+        except ApiError:
+            known = ", ".join(f"{one}/MODEL" for one in self._named)
+            raise BadInput(
+                f"aliases.{name}: no backend answers to {target!r}: say which is meant, as in {known}, or name a "
+                "default_backend"
+            ) from None
 
     def _place(self, name: str) -> tuple[Named, str]:
         head, slash, rest = name.partition("/")
@@ -141,7 +162,7 @@ class Router:
                 found = await named.backend.models()
         except (AntiphonError, TimeoutError) as problem:
             logging.getLogger("antiphon.gateway").warning(
-                "backend %s lists no models: %s", named.name, redact(str(problem) or type(problem).__name__)
+                "the models of backend %r are not known: %s", named.name, redact(str(problem) or type(problem).__name__)
             )
             found = [{"id": name} for name in named.config.models if "*" not in name]
         plain = single or bool(named.config.models) or named is self._default
@@ -176,8 +197,24 @@ def _made(name: str, one: BackendConfig, config: GatewayConfig) -> Backend:
     given: dict[str, Any] = {"base_url": one.url, "api_key": secret_of(one, name), "headers": one.headers or None}
     if one.kind == "http" and not one.url:
         raise BadInput(f"backends.{name}.url is missing: such as http://127.0.0.1:8000/v1")
-    if "timeout" not in one.options and takes_option(one.kind, "timeout"):
-        times = Timeouts(limits.connect, limits.first_byte, limits.idle, limits.total)
-        given["timeout"] = times
-    options = {key: value for key, value in given.items() if value is not None}
-    return load_backend(one.kind, **{**options, **one.options})
+    if one.kind in BY_URL and one.url and not one.url.lower().startswith(("http://", "https://")):
+        raise BadInput(f"backends.{name}.url begins with neither http:// nor https://: {redact(one.url)!r}")
+    try:
+        if "timeout" not in one.options and takes_option(one.kind, "timeout"):
+            times = Timeouts(limits.connect, limits.first_byte, limits.idle, limits.total)
+            given["timeout"] = times
+        options = {key: value for key, value in given.items() if value is not None}
+        _check_options(one.kind, options)
+        return load_backend(one.kind, **{**options, **one.options})
+    except BackendNotFound as problem:
+        raise BadInput(f"backends.{name}.kind: {problem.found}") from None
+    except BadInput as problem:
+        raise BadInput(f"backends.{name}: {problem}") from None
+
+
+def _check_options(kind: str, options: Mapping[str, Any]) -> None:
+    """Raise BadInput for a setting that backends of that kind do nothing with."""
+    for option in options:
+        if not takes_option(kind, option):
+            setting = "url" if option == "base_url" else option
+            raise BadInput(f"a backend of kind {kind!r} takes no {setting}: leave it out")

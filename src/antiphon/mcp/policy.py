@@ -12,7 +12,7 @@ from antiphon.run.reading import is_dict, is_list
 
 if TYPE_CHECKING:
     from antiphon.run.context import RunContextWrapper
-    from antiphon.run.tool import NeedsApproval
+    from antiphon.tools.tool import NeedsApproval
 
 
 class ToolFilterStatic(TypedDict, total=False):

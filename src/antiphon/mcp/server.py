@@ -16,7 +16,7 @@ from antiphon.errors import ExtraMissing
 from antiphon.exceptions import AgentsException, UserError
 from antiphon.run.awaiting import MaybeAwaitable
 from antiphon.run.guardrails import ToolInputGuardrail, ToolOutputGuardrail
-from antiphon.run.tool import ToolErrorFunction
+from antiphon.tools.tool import ToolErrorFunction
 
 from .policy import RequireApproval, ToolFilter, policy_of, seen
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from antiphon.exceptions import MCPToolCancellationError, ModelBehaviorError, UserError
 from antiphon.run.awaiting import settled, together
 from antiphon.run.context import ToolContext
-from antiphon.run.function_tool import arguments_of, forgiving
 from antiphon.run.reading import is_dict, is_list
-from antiphon.run.strict import copied_schema, ensure_strict_json_schema
-from antiphon.run.tool import (
+from antiphon.tools.function_tool import arguments_of, forgiving
+from antiphon.tools.strict import copied_schema, ensure_strict_json_schema
+from antiphon.tools.tool import (
     FunctionTool,
     ToolErrorFunction,
     ToolOrigin,

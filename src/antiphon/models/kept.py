@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
+import httpcore2
 import httpx2
-
-# What a request meets on a connection that is gone: an end without an answer, or a reset.
-_GONE = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
 
 
 class KeptConnections(httpx2.AsyncClient):
     """An HTTP client that sends a request once more where the connection that it had kept was gone.
 
     Servers close idle connections when they like (llama.cpp's and uvicorn's after five seconds), also in the moment in
-    which a request is sent, so one that got no head of an answer on a connection of an earlier request was refused by
-    nobody (RFC 9112, section 9.3.1). A request on a new connection is never sent again.
+    which a request is sent, so one that got not a byte of an answer on a connection of an earlier request was refused
+    by nobody (RFC 9112, section 9.3.1). A request on a new connection is never sent again, nor is one whose body is
+    read from somewhere while it is sent.
     """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for transport in (self._transport, *self._mounts.values()):
+            if isinstance(transport, httpx2.AsyncHTTPTransport):
+                # httpx2 2.16 has no argument for what httpcore2 calls `network_backend`.
+                pool = transport._pool  # pyright: ignore[reportPrivateUsage]
+                pool._network_backend = _Heard(pool._network_backend)  # pyright: ignore[reportPrivateUsage]
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Return the response, as `httpx2.AsyncClient.send` does. Raises what that raises, from the last connection."""
@@ -28,15 +36,90 @@ class KeptConnections(httpx2.AsyncClient):
         request.extensions = {**request.extensions, "trace": note}
         try:
             return await super().send(request, **options)
-        except _GONE:
-            if self.is_closed or _is_new(passed) or _is_answered(passed):
+        except httpx2.ReadError as lost:
+            if not isinstance(lost.__cause__, Unanswered) or self.is_closed or _is_new(passed):
+                raise
+            if lost.request is not request or not _is_held(request):  # a redirection led to that connection
                 raise
         return await super().send(request, **options)
 
 
+class Unanswered(httpcore2.ReadError):
+    """The connection ended, or broke, without a byte since something was sent on it."""
+
+
+class _Heard(httpcore2.AsyncNetworkBackend):
+    """Connects as `inner` does, with streams that tell whether they heard of the server.
+
+    Where one of them was lost without an answer, those that heard nothing since are not trusted either: servers that
+    are begun anew lose all of them at once, and a request is sent once more, not once for each of them.
+    """
+
+    def __init__(self, inner: httpcore2.AsyncNetworkBackend) -> None:
+        self._inner = inner
+        self.losses = 0
+
+    async def connect_tcp(self, *where: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
+        return _HeardStream(await self._inner.connect_tcp(*where, **options), self)
+
+    async def connect_unix_socket(self, *where: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
+        return _HeardStream(await self._inner.connect_unix_socket(*where, **options), self)
+
+    async def sleep(self, seconds: float) -> None:
+        await self._inner.sleep(seconds)
+
+
+class _HeardStream(httpcore2.AsyncNetworkStream):
+    """A connection. Reading raises Unanswered where it ends, or breaks, while it waits for an answer."""
+
+    def __init__(self, inner: httpcore2.AsyncNetworkStream, backend: _Heard) -> None:
+        self._inner, self._backend = inner, backend
+        self._waits = False  # something was sent, and nothing came since
+        self._losses = backend.losses  # of others, when it last heard something
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        try:
+            came = await self._inner.read(max_bytes, timeout)
+        except httpcore2.ReadError as problem:
+            if self._waits:
+                raise self._lost(str(problem) or "the connection broke without an answer") from problem
+            raise
+        if came:
+            self._waits, self._losses = False, self._backend.losses
+        elif self._waits:
+            raise self._lost("the server closed the connection without an answer")
+        return came
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        self._waits = True
+        await self._inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> httpcore2.AsyncNetworkStream:
+        return _HeardStream(await self._inner.start_tls(ssl_context, server_hostname, timeout), self._backend)
+
+    def get_extra_info(self, info: str) -> Any:
+        """Return what `inner` says. By `is_readable` an idle connection is known to be over. Source: httpcore2 2.16."""
+        if info == "is_readable" and self._losses != self._backend.losses:
+            return True
+        return self._inner.get_extra_info(info)
+
+    def _lost(self, why: str) -> Unanswered:
+        self._backend.losses += 1
+        return Unanswered(why)
+
+
 def _is_new(passed: list[str]) -> bool:
-    return any(stage.startswith("connection.connect_") for stage in passed)
+    return any(".connect_" in stage for stage in passed)
 
 
-def _is_answered(passed: list[str]) -> bool:
-    return any(stage.endswith("receive_response_headers.complete") for stage in passed)
+def _is_held(request: httpx2.Request) -> bool:
+    """Return whether the body is there to be sent again."""
+    return isinstance(request.stream, httpx2.ByteStream)

@@ -10,13 +10,13 @@ from typing import Any, Generic, Literal, Required, TypeAlias, TypedDict, TypeGu
 from antiphon.logger import logger
 from antiphon.models.interface import Model
 from antiphon.models.settings import ModelSettings
+from antiphon.tools.tool import FunctionTool, FunctionToolResult, default_tool_error_function
 
 from .awaiting import MaybeAwaitable, is_on, settled
 from .context import RunContextWrapper, TContext
 from .hooks import AgentHooksBase
 from .output_schema import AgentOutputSchemaBase
 from .reading import is_dict, takes
-from .tool import FunctionTool, FunctionToolResult, default_tool_error_function
 
 
 @dataclass

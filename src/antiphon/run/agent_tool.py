@@ -11,23 +11,23 @@ from pydantic import BaseModel, TypeAdapter
 
 from antiphon.exceptions import ModelBehaviorError, UserError
 from antiphon.logger import logger
+from antiphon.tools.docstrings import function_style
+from antiphon.tools.function_tool import forgiving
+from antiphon.tools.schema import QuietSchema, Unfit, fitting
+from antiphon.tools.strict import ensure_strict_json_schema
+from antiphon.tools.tool import FunctionTool, ToolOrigin, ToolOriginType
 
 from .agent import Agent, AgentToolOptions
 from .awaiting import settled
 from .config import DEFAULT_MAX_TURNS, RunConfig
 from .context import RunContextWrapper, ToolContext
-from .docstrings import function_style
 from .events import AgentUpdatedStreamEvent, StreamEvent
 from .execute import Waits
-from .function_tool import forgiving
 from .items import ItemHelpers, MessageOutputItem, ToolCallOutputItem
 from .reading import Json
 from .result import AgentToolInvocation, RunResultBase, RunResultStreaming
 from .runner import RunOptions, drained, make_run, start
-from .schema import QuietSchema, Unfit, fitting
 from .state import RunState
-from .strict import ensure_strict_json_schema
-from .tool import FunctionTool, ToolOrigin, ToolOriginType
 
 
 class AgentAsToolInput(BaseModel):

@@ -12,18 +12,18 @@ from typing import Any, TypeAlias
 from antiphon.exceptions import ModelBehaviorError, UserError
 from antiphon.logger import logger
 from antiphon.stream.chunk import fields, plain
+from antiphon.tools.computer import ComputerTool
+from antiphon.tools.editor import ApplyPatchTool
+from antiphon.tools.hosted import HostedMCPTool, ProgrammaticToolCallingTool
+from antiphon.tools.local import ApprovableTool, CustomTool, LocalTool
+from antiphon.tools.shell import LocalShellTool, ShellTool
+from antiphon.tools.tool import FunctionTool
 
 from .agent import Agent
 from .approvals import Ledger, qualified
-from .computer import ComputerTool
 from .config import RunConfig
-from .editor import ApplyPatchTool
 from .handoffs import Handoff
-from .hosted_tools import HostedMCPTool, ProgrammaticToolCallingTool
 from .items import OF_MODEL, HandoffCallItem, ReasoningItem, RunItem, ToolCallItem, ToolCallOutputItem
-from .local_tools import ApprovableTool, CustomTool, LocalTool
-from .shell import LocalShellTool, ShellTool
-from .tool import FunctionTool
 
 
 @dataclass(frozen=True, slots=True)

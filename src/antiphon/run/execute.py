@@ -10,21 +10,10 @@ from typing import Any, Literal, TypeAlias
 
 from antiphon.exceptions import AgentsException, ModelBehaviorError, UserError
 from antiphon.stream.chunk import fields, plain
-
-from .agent import Agent
-from .approvals import Invocation
-from .awaiting import being_cancelled, settled, together
-from .classify import ApprovalRequest, ToolRun, UnknownTool, Work
-from .config import ToolErrorFormatterArgs, ToolExecutionConfig
-from .context import ToolContext
-from .function_tool import FunctionInvoker
-from .guardrails import ToolInputGuardrailData, ToolOutputGuardrailData
-from .hosted_tools import HostedMCPTool, MCPToolApprovalRequest
-from .items import ItemHelpers, MCPApprovalResponseItem, RunItem, ToolApprovalItem, ToolCallOutputItem, call_id_of
-from .local_tools import ApprovableTool, Kind, LocalTool
-from .reading import is_dict
-from .running import Run
-from .tool import (
+from antiphon.tools.function_tool import FunctionInvoker
+from antiphon.tools.hosted import HostedMCPTool, MCPToolApprovalRequest
+from antiphon.tools.local import ApprovableTool, Kind, LocalTool
+from antiphon.tools.tool import (
     DEFAULT_APPROVAL_REJECTION_MESSAGE,
     ErrorText,
     FunctionTool,
@@ -34,6 +23,17 @@ from .tool import (
     default_tool_error_function,
     invoke_function_tool,
 )
+
+from .agent import Agent
+from .approvals import Invocation
+from .awaiting import being_cancelled, settled, together
+from .classify import ApprovalRequest, ToolRun, UnknownTool, Work
+from .config import ToolErrorFormatterArgs, ToolExecutionConfig
+from .context import ToolContext
+from .guardrails import ToolInputGuardrailData, ToolOutputGuardrailData
+from .items import ItemHelpers, MCPApprovalResponseItem, RunItem, ToolApprovalItem, ToolCallOutputItem, call_id_of
+from .reading import is_dict
+from .running import Run
 
 NO_JSON = object()  # of arguments that cannot be read
 

@@ -13,16 +13,16 @@ from pydantic_core.core_schema import ErrorType
 from typing_extensions import TypeVar
 
 from antiphon.exceptions import ModelBehaviorError, UserError
+from antiphon.tools.docstrings import function_style
+from antiphon.tools.schema import QuietSchema, Unfit, described, signature_of
+from antiphon.tools.strict import ensure_strict_json_schema
+from antiphon.tools.tool import Enabled
 
 from .agent import Agent
 from .awaiting import MaybeAwaitable, is_on, returned, settled
 from .context import RunContextWrapper, TContext
-from .docstrings import function_style
 from .items import RunItem
 from .reading import Json, is_dict, is_list
-from .schema import QuietSchema, Unfit, described, signature_of
-from .strict import ensure_strict_json_schema
-from .tool import Enabled
 
 TAgent = TypeVar("TAgent", default=Any)
 

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from antiphon.exceptions import UserError
 from antiphon.models.interface import ModelResponse
 from antiphon.stream.chunk import plain
+from antiphon.tools.tool import FunctionTool, ToolOrigin
 
 from .agent import Agent, is_agent
 from .guardrails import Guardrail, InputGuardrail, OutputGuardrail, ToolInputGuardrail, ToolOutputGuardrail
@@ -17,7 +18,6 @@ from .handoffs import Handoff
 from .items import RunItem
 from .reading import Json
 from .state import RunState
-from .tool import FunctionTool, ToolOrigin
 
 # `type` of a run item -> its class
 CLASSES: dict[str, type[Any]] = {cls.type: cls for cls in get_args(RunItem)}

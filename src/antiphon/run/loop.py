@@ -13,6 +13,7 @@ from typing import Any
 from antiphon import exceptions
 from antiphon.models.interface import ModelResponse
 from antiphon.stream.chunk import fields
+from antiphon.tools.hosted import ProgrammaticToolCallingTool
 
 from .agent import Agent
 from .approvals import Ledger
@@ -23,7 +24,6 @@ from .events import AgentUpdatedStreamEvent, StreamEvent, item_event
 from .execute import Executed, execute
 from .guards import checked
 from .handing_over import hand_over, pass_on
-from .hosted_tools import ProgrammaticToolCallingTool
 from .items import ItemHelpers
 from .model_call import ModelCall, final_by_tools
 from .running import Run

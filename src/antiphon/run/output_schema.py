@@ -10,9 +10,8 @@ from pydantic import BaseModel, RootModel, TypeAdapter
 from typing_extensions import TypedDict
 
 from antiphon.exceptions import ModelBehaviorError, UserError
-
-from .schema import Unfit, described, fitting
-from .strict import ensure_strict_json_schema
+from antiphon.tools.schema import Unfit, described, fitting
+from antiphon.tools.strict import ensure_strict_json_schema
 
 WRAPPER = "response"  # the one property of the object around a type that is no object
 

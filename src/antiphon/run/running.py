@@ -12,12 +12,12 @@ from typing import Any
 from antiphon.exceptions import UserError
 from antiphon.models.interface import Model, ModelTracing
 from antiphon.models.settings import ModelSettings
+from antiphon.tools.computer import Computers
 
 from .agent import Agent, is_agent
 from .approvals import Ledger
 from .awaiting import is_on, returned
 from .classify import Offered, offer
-from .computer import Computers
 from .config import CallModelData, ModelInputData, RunConfig, RunErrorHandlers
 from .context import AgentHookContext, ToolContext
 from .events import RunItemStreamEvent, StreamEvent, ToolProgressStreamEvent, item_event

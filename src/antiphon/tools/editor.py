@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, runtime_checkable
 
 from antiphon.exceptions import ModelBehaviorError
+from antiphon.run.awaiting import MaybeAwaitable
+from antiphon.run.context import ToolContext
+from antiphon.run.reading import Json
 
-from .awaiting import MaybeAwaitable
 from .computer import Computers
-from .context import ToolContext
-from .local_tools import ApprovableTool, CustomDataExtractor, NeedsApproval, OnApproval, tried
-from .reading import Json
+from .local import ApprovableTool, CustomDataExtractor, NeedsApproval, OnApproval, tried
 from .tool import ToolCaller
 
 ApplyPatchOperationType: TypeAlias = Literal["create_file", "update_file", "delete_file"]

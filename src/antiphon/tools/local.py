@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, TypeAlias
 
 from antiphon.exceptions import AgentsException, ModelBehaviorError
 from antiphon.logger import logger
+from antiphon.run.awaiting import MaybeAwaitable, settled
+from antiphon.run.items import ToolCallOutputItem, with_caller
+from antiphon.run.reading import Json, said
 
-from .awaiting import MaybeAwaitable, settled
-from .items import ToolCallOutputItem, with_caller
-from .reading import Json, said
 from .tool import ApiTool, ToolCaller, checked_callers
 
 if TYPE_CHECKING:
+    from antiphon.run.context import RunContextWrapper, ToolContext
+    from antiphon.run.items import ToolApprovalItem
+
     from .computer import Computers
-    from .context import RunContextWrapper, ToolContext
-    from .items import ToolApprovalItem
 
 
 Kind: TypeAlias = Literal["function", "computer", "shell", "apply_patch", "custom"]

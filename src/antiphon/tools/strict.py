@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from antiphon.exceptions import UserError
-
-from .reading import is_dict, is_list
+from antiphon.run.reading import is_dict, is_list
 
 Schema: TypeAlias = dict[str, Any]
 

@@ -11,11 +11,11 @@ from typing import Any, Generic, Literal, TypeAlias
 from typing_extensions import TypeVar
 
 from antiphon.exceptions import ModelBehaviorError, UserError
+from antiphon.run.awaiting import MaybeAwaitable, settled
+from antiphon.run.context import RunContextWrapper, ToolContext
+from antiphon.run.reading import Json
 
-from .awaiting import MaybeAwaitable, settled
-from .context import RunContextWrapper, ToolContext
-from .local_tools import CustomDataExtractor, LocalTool
-from .reading import Json
+from .local import CustomDataExtractor, LocalTool
 
 Environment: TypeAlias = Literal["mac", "windows", "ubuntu", "browser"]
 Button: TypeAlias = Literal["left", "right", "wheel", "back", "forward"]

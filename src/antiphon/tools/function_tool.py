@@ -13,12 +13,12 @@ from typing import Annotated, Any, Final, TypeAlias, TypedDict, Unpack, get_args
 from pydantic import TypeAdapter
 
 from antiphon.exceptions import AgentsException, ModelBehaviorError, UserError
+from antiphon.run.awaiting import being_cancelled, settled
+from antiphon.run.context import ToolContext
+from antiphon.run.guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from antiphon.run.reading import is_dict, refuse_unknown
 
-from .awaiting import being_cancelled, settled
-from .context import ToolContext
 from .docstrings import DocstringStyle, name_of, said_by
-from .guardrails import ToolInputGuardrail, ToolOutputGuardrail
-from .reading import is_dict, refuse_unknown
 from .schema import FuncSchema, Unfit, described, fitting, function_schema, signature_of
 from .tool import (
     Enabled,

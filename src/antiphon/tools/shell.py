@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from antiphon.exceptions import ModelBehaviorError, UserError
+from antiphon.run.awaiting import MaybeAwaitable, settled
+from antiphon.run.context import RunContextWrapper, ToolContext
+from antiphon.run.reading import Json, is_list
 
-from .awaiting import MaybeAwaitable, settled
 from .computer import Computers
-from .context import RunContextWrapper, ToolContext
-from .local_tools import ApprovableTool, LocalTool, NeedsApproval, OnApproval, tried
-from .reading import Json, is_list
+from .local import ApprovableTool, LocalTool, NeedsApproval, OnApproval, tried
 from .tool import ToolCaller
 
 

@@ -15,10 +15,10 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchema
 from pydantic_core import ValidationError, core_schema
 
 from antiphon.exceptions import ModelBehaviorError, UserError
+from antiphon.run.context import RunContextWrapper
+from antiphon.run.reading import Json
 
-from .context import RunContextWrapper
 from .docstrings import DocstringStyle, FuncDocumentation, generate_func_documentation, name_of, said_by
-from .reading import Json
 from .strict import ensure_strict_json_schema
 
 Parameter: TypeAlias = inspect.Parameter

@@ -11,15 +11,15 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from antiphon.exceptions import ToolTimeoutError, UserError
+from antiphon.run.approvals import qualified
+from antiphon.run.awaiting import MaybeAwaitable, settled
+from antiphon.run.context import RunContextWrapper, ToolContext
+from antiphon.run.guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from antiphon.run.items import RunItem, ToolApprovalItem
+from antiphon.run.reading import Json, is_dict, is_list, said
+from antiphon.run.tool_outputs import words_of
 
-from .approvals import qualified
-from .awaiting import MaybeAwaitable, settled
-from .context import RunContextWrapper, ToolContext
-from .guardrails import ToolInputGuardrail, ToolOutputGuardrail
-from .items import RunItem, ToolApprovalItem
-from .reading import Json, is_dict, is_list, said
 from .strict import copied_schema, ensure_strict_json_schema, referred
-from .tool_outputs import words_of
 
 ToolCaller: TypeAlias = Literal["direct", "programmatic"]
 ToolTimeoutBehavior: TypeAlias = Literal["error_as_result", "raise_exception"]

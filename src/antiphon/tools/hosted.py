@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Literal, NotRequired, TypeAlias
 from typing_extensions import TypedDict
 
 from antiphon.exceptions import UserError
+from antiphon.run.awaiting import MaybeAwaitable
+from antiphon.run.context import RunContextWrapper
+from antiphon.run.reading import Json, said
 from antiphon.stream.chunk import plain
 
-from .awaiting import MaybeAwaitable
-from .context import RunContextWrapper
-from .reading import Json, said
 from .tool import ApiTool, checked_callers
 
 
