@@ -9,6 +9,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from antiphon.exceptions import UserError
+from antiphon.models.reasoning_content_replay import (
+    MADE_HERE,
+    ShouldReplayReasoningContent,
+    asked_about,
+    default_should_replay_reasoning_content,
+)
 from antiphon.profile import DEFAULT, Profile, profile_by_word
 from antiphon.request.callids import CallIds
 from antiphon.request.content import Odd, Scope, joined
@@ -20,13 +26,7 @@ from antiphon.request.report import BadRequest, Place, Report
 from antiphon.request.turns import Reasoned, Turns
 from antiphon.stream.chunk import fields, is_object, many, text_of, word
 
-from .chatcmpl_content import Part, extract_all_content, extract_text_content
-from .reasoning_content_replay import (
-    MADE_HERE,
-    ShouldReplayReasoningContent,
-    asked_about,
-    default_should_replay_reasoning_content,
-)
+from .converter_content import Part, extract_all_content, extract_text_content
 
 Json: TypeAlias = Mapping[str, Any]
 ChatMessage: TypeAlias = dict[str, Any]
