@@ -168,6 +168,8 @@ def load_profile(name: str) -> Profile:
     """
     if name == DEFAULT.name:
         return DEFAULT
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
+        raise BadInput(f"a profile is {type(name).__name__}: it is the name of one, or a `Profile`")
     points = _points()
     if name not in points:
         known = listing(name, sorted({DEFAULT.name, *points}))

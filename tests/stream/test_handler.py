@@ -19,6 +19,7 @@ from antiphon import (
     SourceError,
     StrictError,
     aconvert,
+    aconvert_sse,
     convert,
     convert_sse,
     to_response,
@@ -129,6 +130,7 @@ def test_the_family_makes_the_same_events(handler: type[ChatCmplStreamHandler]) 
         ({"ids": "serial"}, BadInput, '"random", "counted"'),
         ({"profile": "no-such-provider"}, ProfileNotFound, "known are"),
         ({"request": 7}, BadInput, "create parameters"),
+        ({"profile": 7}, BadInput, "a profile is int: it is the name of one, or a `Profile`"),
     ],
 )
 def test_options_that_are_none_are_refused(options: Any, error: type[Exception], said: str) -> None:
@@ -140,6 +142,27 @@ def test_options_that_are_none_are_refused(options: Any, error: type[Exception],
 def test_convert_points_to_the_right_function(source: Any) -> None:
     with pytest.raises(BadInput, match="convert_sse"):
         convert(source)
+
+
+@pytest.mark.parametrize("body", ["data: {}", {"choices": []}])
+def test_convert_sse_points_to_the_right_function(body: Any) -> None:
+    with pytest.raises(BadInput, match="convert_sse takes the bytes of an SSE body"):
+        convert_sse(body)
+
+
+@pytest.mark.parametrize("before", [0, 1, 5])
+@pytest.mark.parametrize("piece", ["data: {}", {"choices": []}, memoryview(b"data: {}"), 7, None])
+def test_a_piece_of_a_body_that_is_none_is_refused(piece: Any, before: int) -> None:
+    usual = b'data: {"id": "c", "choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": null}]}\n\n'
+    with pytest.raises(BadInput, match=f"a piece of an SSE body is an? {type(piece).__name__}: bytes are expected"):
+        list(convert_sse([usual] * before + [piece]))
+
+
+@pytest.mark.parametrize("use", [convert, convert_sse, aconvert, aconvert_sse, to_response])
+def test_an_option_that_is_none_is_named_with_those_that_are(use: Any) -> None:
+    whole = {"choices": []} if use is to_response else [b""]
+    with pytest.raises(TypeError, match="there is no option profil; there are: created_at, events, "):
+        use(whole, profil="openai")
 
 
 def test_a_source_that_cannot_be_iterated_is_refused() -> None:

@@ -19,7 +19,7 @@ from .settings import SessionSettings
 try:
     import sqlalchemy as sa
     from sqlalchemy.dialects import mysql
-    from sqlalchemy.exc import IntegrityError
+    from sqlalchemy.exc import IntegrityError, InvalidRequestError
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
     from sqlalchemy.schema import CreateIndex, CreateTable
 except ImportError as error:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.elements import ColumnElement
 
 DEFAULT_URL = "sqlite+aiosqlite:///antiphon_sessions.db"
+ASYNC_DRIVERS = {"sqlite": "aiosqlite", "postgresql": "asyncpg", "mysql": "asyncmy", "mariadb": "asyncmy"}
 BUSY_SECONDS = 30  # how long a writer of a SQLite file waits for the others
 SETUP_LOCK = 0x616E7469  # PostgreSQL's advisory lock under which the tables are made, "anti" in ASCII
 
@@ -202,7 +203,15 @@ def _engine(url: str, engine_kwargs: Mapping[str, Any] | None) -> AsyncEngine:
     given: dict[str, Any] = {"hide_parameters": True, **(engine_kwargs or {})}
     if sa.make_url(url).get_backend_name() == "sqlite":
         given["connect_args"] = {"timeout": BUSY_SECONDS, **given.get("connect_args", {})}
-    return create_async_engine(url, **given)
+    try:
+        return create_async_engine(url, **given)
+    except InvalidRequestError as error:
+        named = sa.make_url(url)
+        fitting = ASYNC_DRIVERS.get(named.get_backend_name(), "<an async driver>")
+        raise UserError(
+            f"the url begins with {named.drivername}://, and its driver does not work with asyncio: "
+            f"write {named.get_backend_name()}+{fitting}://"
+        ) from error
 
 
 def _tables(sessions_table: str, messages_table: str) -> tuple[sa.Table, sa.Table]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from dataclasses import dataclass
 from typing import Any
 
 import httpcore2
@@ -14,17 +15,18 @@ class KeptConnections(httpx2.AsyncClient):
 
     Servers close idle connections when they like (llama.cpp's and uvicorn's after five seconds), also in the moment in
     which a request is sent, so one that got not a byte of an answer on a connection of an earlier request was refused
-    by nobody (RFC 9112, section 9.3.1). A request on a new connection is never sent again, nor is one whose body is
-    read from somewhere while it is sent.
+    by nobody (RFC 9112, section 9.3.1). The second time it goes out on a new connection. A request that went out on a
+    new one is never sent again, nor is one whose body is read from somewhere while it is sent.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self._losses = _Losses()
         for transport in (self._transport, *self._mounts.values()):
             if isinstance(transport, httpx2.AsyncHTTPTransport):
                 # httpx2 2.16 has no argument for what httpcore2 calls `network_backend`.
                 pool = transport._pool  # pyright: ignore[reportPrivateUsage]
-                pool._network_backend = _Heard(pool._network_backend)  # pyright: ignore[reportPrivateUsage]
+                pool._network_backend = _Heard(pool._network_backend, self._losses)  # pyright: ignore[reportPrivateUsage]
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Return the response, as `httpx2.AsyncClient.send` does. Raises what that raises, from the last connection."""
@@ -41,6 +43,7 @@ class KeptConnections(httpx2.AsyncClient):
                 raise
             if lost.request is not request or not _is_held(request):  # a redirection led to that connection
                 raise
+        self._losses.count += 1
         return await super().send(request, **options)
 
 
@@ -48,22 +51,27 @@ class Unanswered(httpcore2.ReadError):
     """The connection ended, or broke, without a byte since something was sent on it."""
 
 
-class _Heard(httpcore2.AsyncNetworkBackend):
-    """Connects as `inner` does, with streams that tell whether they heard of the server.
+@dataclass
+class _Losses:
+    """How many requests lost their connection. One that heard nothing of the server since is not trusted either.
 
-    Where one of them was lost without an answer, those that heard nothing since are not trusted either: servers that
-    are begun anew lose all of them at once, and a request is sent once more, not once for each of them.
+    Servers that are begun anew lose all of them at once, and a request is sent once more, not once for each of them.
     """
 
-    def __init__(self, inner: httpcore2.AsyncNetworkBackend) -> None:
-        self._inner = inner
-        self.losses = 0
+    count: int = 0
+
+
+class _Heard(httpcore2.AsyncNetworkBackend):
+    """Connects as `inner` does, with streams that know whether they heard of the server."""
+
+    def __init__(self, inner: httpcore2.AsyncNetworkBackend, losses: _Losses) -> None:
+        self._inner, self._losses = inner, losses
 
     async def connect_tcp(self, *where: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
-        return _HeardStream(await self._inner.connect_tcp(*where, **options), self)
+        return _HeardStream(await self._inner.connect_tcp(*where, **options), self._losses)
 
     async def connect_unix_socket(self, *where: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
-        return _HeardStream(await self._inner.connect_unix_socket(*where, **options), self)
+        return _HeardStream(await self._inner.connect_unix_socket(*where, **options), self._losses)
 
     async def sleep(self, seconds: float) -> None:
         await self._inner.sleep(seconds)
@@ -72,22 +80,22 @@ class _Heard(httpcore2.AsyncNetworkBackend):
 class _HeardStream(httpcore2.AsyncNetworkStream):
     """A connection. Reading raises Unanswered where it ends, or breaks, while it waits for an answer."""
 
-    def __init__(self, inner: httpcore2.AsyncNetworkStream, backend: _Heard) -> None:
-        self._inner, self._backend = inner, backend
+    def __init__(self, inner: httpcore2.AsyncNetworkStream, losses: _Losses) -> None:
+        self._inner, self._losses = inner, losses
         self._waits = False  # something was sent, and nothing came since
-        self._losses = backend.losses  # of others, when it last heard something
+        self._known = losses.count  # when it last heard something
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
         try:
             came = await self._inner.read(max_bytes, timeout)
         except httpcore2.ReadError as problem:
             if self._waits:
-                raise self._lost(str(problem) or "the connection broke without an answer") from problem
+                raise Unanswered(str(problem) or "the connection broke without an answer") from problem
             raise
         if came:
-            self._waits, self._losses = False, self._backend.losses
+            self._waits, self._known = False, self._losses.count
         elif self._waits:
-            raise self._lost("the server closed the connection without an answer")
+            raise Unanswered("the server closed the connection without an answer")
         return came
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
@@ -103,17 +111,13 @@ class _HeardStream(httpcore2.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> httpcore2.AsyncNetworkStream:
-        return _HeardStream(await self._inner.start_tls(ssl_context, server_hostname, timeout), self._backend)
+        return _HeardStream(await self._inner.start_tls(ssl_context, server_hostname, timeout), self._losses)
 
     def get_extra_info(self, info: str) -> Any:
         """Return what `inner` says. By `is_readable` an idle connection is known to be over. Source: httpcore2 2.16."""
-        if info == "is_readable" and self._losses != self._backend.losses:
+        if info == "is_readable" and self._known != self._losses.count:
             return True
         return self._inner.get_extra_info(info)
-
-    def _lost(self, why: str) -> Unanswered:
-        self._backend.losses += 1
-        return Unanswered(why)
 
 
 def _is_new(passed: list[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import isfunction
 from typing import Any, Protocol, runtime_checkable
 
 from antiphon.errors import BadInput
@@ -105,8 +106,9 @@ def tool_param(tool: Any) -> Json:
             name, description, schema, strict = (getattr(tool, one) for one in names)
             parameters = {"description": description, "parameters": dict(schema), "strict": strict}
             return {"type": "function", "name": name, **parameters}
+    what = f"the function {tool.__name__}" if isfunction(tool) else type(tool).__name__
     raise BadInput(
-        f"a tool is {type(tool).__name__}: it is a mapping, a function tool (`@function_tool` makes one of a function), "
+        f"a tool is {what}: it is a mapping, a function tool (`@function_tool` makes one of a function), "
         "a handoff, or has `to_responses_tool()`, which returns the mapping"
     )
 

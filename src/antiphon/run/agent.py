@@ -84,7 +84,9 @@ FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "hooks": ("an AgentHooks instance or None", lambda value: isinstance(value, AgentHooksBase)),
     "tool_use_behavior": (
         "'run_llm_again', 'stop_on_first_tool', StopAtTools dict, or callable",
-        lambda value: value in BEHAVIORS or isinstance(value, Mapping) or callable(value),
+        lambda value: (
+            value in BEHAVIORS or callable(value) or "stop_at_tool_names" in (value if is_dict(value) else ())
+        ),
     ),
     "reset_tool_choice": ("a boolean", lambda value: isinstance(value, bool)),
 }

@@ -17,7 +17,8 @@ from .agent import Agent, ToolsToFinalOutputResult
 from .awaiting import settled
 from .classify import Answer, HandoffRun
 from .config import RunErrorData, RunErrorHandlerInput, RunErrorHandlerResult
-from .guards import check_output
+from .guardrails import OutputGuardrail
+from .guards import all_of, check_output
 from .items import HandoffCallItem, ItemHelpers, MessageOutputItem, ToolApprovalItem, ToolCallItem, ToolCallOutputItem
 from .output_schema import AgentOutputSchemaBase
 from .running import Run
@@ -107,7 +108,7 @@ async def finish(run: Run, agent: Agent[Any], output: Any) -> None:
     """
     state = run.state
     await run.hooks.agent_end(run.hook_context(), agent, output)
-    guardrails = [*agent.output_guardrails, *(run.config.output_guardrails or ())]
+    guardrails = all_of(OutputGuardrail, "output_guardrail", agent.output_guardrails, run.config.output_guardrails)
     if guardrails:
         await run.save(len(before_output(state.turn)))  # it is done, whatever is said of the output
     try:

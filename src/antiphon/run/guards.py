@@ -12,6 +12,7 @@ from antiphon.exceptions import InputGuardrailTripwireTriggered, OutputGuardrail
 from .agent import Agent
 from .awaiting import together
 from .guardrails import InputGuardrail, InputGuardrailResult, OutputGuardrail
+from .reading import expect
 from .state import RunState
 
 
@@ -82,6 +83,14 @@ class Guards:
         if task in self._tasks and self._body is not None and not self._body.done():
             self._cancelled = True
             self._body.cancel()
+
+
+def all_of(kind: type[Any], maker: str, *several: Sequence[Any] | None) -> list[Any]:
+    """Return the guardrails of an agent and of the run. Raises UserError for what is none, such as a bare function."""
+    found = [one for some in several for one in some or ()]
+    for one in found:
+        expect(one, kind, "a guardrail", f"a function with @{maker}")
+    return found
 
 
 async def checked(

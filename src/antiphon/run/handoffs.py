@@ -22,7 +22,7 @@ from .agent import Agent
 from .awaiting import MaybeAwaitable, is_on, returned, settled
 from .context import RunContextWrapper, TContext
 from .items import RunItem
-from .reading import Json, is_dict, is_list
+from .reading import Json, expect, is_dict, is_list
 
 TAgent = TypeVar("TAgent", default=Any)
 
@@ -128,6 +128,7 @@ def handoff(
     `on_handoff` is called first, with the context, and with `input_type` also with the arguments: they are validated
     without coercion. Raises UserError where `on_handoff` is missing for an `input_type` or takes other parameters.
     """
+    expect(agent, Agent, "what handoff() leads to", "an Agent")
     _check(on_handoff, input_type)
     adapter, schema = (None, {}) if input_type is None else described(input_type, "the input_type of a handoff")
     name = tool_name_override or Handoff.default_tool_name(agent)

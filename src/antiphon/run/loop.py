@@ -22,7 +22,8 @@ from .classify import Answer, Offered, Programs, classify
 from .endings import FinalOutput, HandoffTo, Interruption, Outcome, RunAgain, decide, finish, handled, instead_of
 from .events import AgentUpdatedStreamEvent, StreamEvent, item_event
 from .execute import Executed, execute
-from .guards import checked
+from .guardrails import InputGuardrail
+from .guards import all_of, checked
 from .handing_over import hand_over, pass_on
 from .items import ItemHelpers
 from .model_call import ModelCall, final_by_tools
@@ -65,7 +66,7 @@ async def _begin(run: Run) -> None:
     if state.current_turn == 0:
         state.input_guardrail_results.clear()  # a first turn that was broken off is asked about anew
     agent = state.starting_agent
-    guardrails = [*agent.input_guardrails, *(run.config.input_guardrails or ())]
+    guardrails = all_of(InputGuardrail, "input_guardrail", agent.input_guardrails, run.config.input_guardrails)
     blocking = [one for one in guardrails if not one.run_in_parallel]
     if blocking:
         await together([checked(one, agent, said, state) for one in blocking])

@@ -18,10 +18,10 @@ from .config import DEFAULT_MAX_TURNS, RunConfig, RunErrorHandlers
 from .context import RunContextWrapper, is_context
 from .hooks import RunHooksBase, Told
 from .loop import run_events
-from .reading import refuse_unknown
+from .reading import expect, refuse_unknown
 from .result import RunResult, RunResultStreaming
 from .running import Run
-from .session import SessionOfRun
+from .session import Keeps, SessionOfRun
 from .state import Conversation, RunState
 from .tracing import Tracing
 
@@ -108,8 +108,7 @@ async def drained(run: Run) -> RunResult:
 def start(agent: Agent[Any], input: Input, options: RunOptions) -> RunState[Any]:
     """Return the state that a run starts from: a copy of the one that was given, or a new one."""
     refuse_unknown("a run", options, RunOptions.__optional_keys__)
-    if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
-        raise UserError(f"a run starts with {type(agent).__name__}: with an Agent it must")
+    expect(agent, Agent, "the starting agent", "an Agent")
     for name, (kind, words) in STORED.items():
         value = options.get(name)
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
@@ -154,6 +153,8 @@ def make_run(state: RunState[Any], given: Any, options: RunOptions) -> Run:
     """Return the run. Raises TypeError for hooks that are none, UserError where the history is kept in two places."""
     hooks, session, run_config = options.get("hooks"), options.get("session"), options.get("run_config")
     config = RunConfig.of(run_config)
+    if session is not None:
+        expect(session, Keeps, "the session", 'a Session, such as SQLiteSession("ada"),')
     if hooks is not None and not isinstance(hooks, RunHooksBase):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
         raise TypeError(f"Run hooks must be instances of RunHooks. Received {type(hooks).__name__}")
     if session is not None and state.conversation.managed:

@@ -130,7 +130,14 @@ class ChatCmplStreamHandler:
     def feed_sse(self, data: bytes) -> list[Any]:
         """Return the events that a piece of an SSE body causes. `[DONE]` ends the response."""
         self._count_pieces()
-        messages = self._decoder.feed(data)
+        try:
+            messages = self._decoder.feed(data)
+        except (AttributeError, TypeError):
+            if isinstance(data, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without types
+                raise
+            raise BadInput(
+                f"a piece of an SSE body is {_described(data)}: bytes are expected. Chunks that were read go to convert"
+            ) from None
         if len(messages) == 1:
             return self._events_of(messages[0], 0)
         events: list[Any] = []
@@ -226,7 +233,7 @@ class ChatCmplStreamHandler:
     def _profile(self, profile: str | Profile | None) -> Profile:
         if profile is None:
             return self.base_profile
-        return load_profile(profile) if isinstance(profile, str) else profile
+        return profile if isinstance(profile, Profile) else load_profile(profile)
 
     def _take(self, deltas: Sequence[Delta]) -> Flow:
         """Take the deltas of a chunk. Return where usual chunks may go from now on; their readers are for the caller."""
@@ -360,6 +367,18 @@ def of_body(handler: ChatCmplStreamHandler) -> Reader:
     return Reader(handler.feed_sse, handler.route_pieces)
 
 
+def made(options: Options) -> ChatCmplStreamHandler:
+    """Return a handler. Raises TypeError for an option that is none."""
+    try:
+        return ChatCmplStreamHandler(**options)
+    except TypeError:
+        unknown = ", ".join(sorted(options.keys() - Options.__optional_keys__))
+        if not unknown:
+            raise
+        known = ", ".join(sorted(Options.__optional_keys__))
+        raise TypeError(f"there is no option {unknown}; there are: {known}, and raise_on_error") from None
+
+
 def convert(chunks: Iterable[Any], *, raise_on_error: bool = False, **options: Unpack[Options]) -> Iterator[Any]:
     """Yield the events of `chunks`, each as soon as it can be said. Takes the options of `ChatCmplStreamHandler`.
 
@@ -371,7 +390,7 @@ def convert(chunks: Iterable[Any], *, raise_on_error: bool = False, **options: U
             f"chunks is {_described(chunks)}: convert takes an iterable of chunks. "
             "An SSE body goes to convert_sse, a whole chat completion to to_response"
         )
-    handler = ChatCmplStreamHandler(**options)
+    handler = made(options)
     return pull(handler, of_chunks(handler), chunks, raise_on_error)
 
 
@@ -382,7 +401,12 @@ def convert_sse(
 
     Closes and raises as `convert` does.
     """
-    handler = ChatCmplStreamHandler(**options)
+    if isinstance(body, str | dict):
+        raise BadInput(
+            f"body is {_described(body)}: convert_sse takes the bytes of an SSE body, whole or in pieces. "
+            "Chunks that were read go to convert"
+        )
+    handler = made(options)
     pieces = (bytes(body),) if isinstance(body, bytes | bytearray | memoryview) else body
     return pull(handler, of_body(handler), pieces, raise_on_error)
 
@@ -391,7 +415,7 @@ def aconvert(
     chunks: AsyncIterable[Any] | Iterable[Any], *, raise_on_error: bool = False, **options: Unpack[Options]
 ) -> AsyncGenerator[Any, None]:
     """Yield the events of an async source (or a plain one). As `convert` in all else; cancelling closes the source."""
-    handler = ChatCmplStreamHandler(**options)
+    handler = made(options)
     return apull(handler, of_chunks(handler), chunks, raise_on_error)
 
 
@@ -399,7 +423,7 @@ def aconvert_sse(
     body: AsyncIterable[bytes] | Iterable[bytes], *, raise_on_error: bool = False, **options: Unpack[Options]
 ) -> AsyncGenerator[Any, None]:
     """Yield the events of an async source of SSE bytes. As `convert_sse` in all else."""
-    handler = ChatCmplStreamHandler(**options)
+    handler = made(options)
     return apull(handler, of_body(handler), body, raise_on_error)
 
 

@@ -9,7 +9,7 @@ from antiphon.errors import BadInput, SourceError
 from .chunk import decode, fields, is_object, many
 from .emit import make_emitter
 from .faults import SERVER_ERROR
-from .handler import ChatCmplStreamHandler, Options
+from .handler import Options, made
 from .pull import raise_failure
 
 
@@ -28,7 +28,7 @@ def to_response(chat_completion: Any, *, raise_on_error: bool = False, **options
             f"chat_completion is {type(chat_completion).__name__} without a JSON object: "
             "to_response takes a chat completion; chunks go to convert, an SSE body to convert_sse"
         )
-    handler = ChatCmplStreamHandler(**options)
+    handler = made(options)
     handler.feed(held)
     if many(fields(held).get("choices")):
         handler.finish(done=True)
