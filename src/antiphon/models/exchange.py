@@ -17,9 +17,8 @@ from antiphon.errors import BadAnswer
 from antiphon.ids import IdsChoice
 from antiphon.profile import Profile
 from antiphon.request import ChatRequest
-from antiphon.request.restore import TERMINALS
 from antiphon.request.styles import OBJECTS, style_of
-from antiphon.stream.accumulate import HEADS, is_json
+from antiphon.stream.accumulate import HEADS, TERMINALS, is_json
 from antiphon.stream.chunk import decode, fields, many
 from antiphon.stream.emit import EventStyle, make_emitter
 from antiphon.stream.handler import ChatCmplStreamHandler, of_body, of_chunks

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from antiphon.stream.accumulate import TERMINALS
+
 from .freeform import InputReader, input_of
 from .names import Tool, ToolKind
 from .read import Json
@@ -22,9 +24,8 @@ Item: TypeAlias = dict[str, Any]
 Event: TypeAlias = dict[str, Any]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-TERMINALS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 # Events that carry a whole item, or the response; all others are touched only inside a call that comes back otherwise.
-BEARERS = frozenset({"response.output_item.added", "response.output_item.done"}) | TERMINALS
+BEARERS = frozenset({"response.output_item.added", "response.output_item.done", *TERMINALS})
 ARGUMENTS = "response.function_call_arguments"
 INPUT = "response.custom_tool_call_input"
 
