@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -161,7 +162,18 @@ BAD_USE: dict[str, tuple[list[str], str, str]] = {
     "no such option": (["convert", "-", "--colour"], "", "--colour"),
     "no such format": (["convert", "-", "--format", "xml"], "", "jsonl"),
     "no such profile": (["convert", "-", "--profile", "no-such"], lines(*CHUNKS), "no profile is called 'no-such'"),
-    "no such command": (["no-such-command"], "", "no-such-command"),
+    "a misspelt profile": (
+        ["convert", "-", "--profile", "olama"],
+        lines(*CHUNKS),
+        "--profile: no profile is called 'olama'; did you mean 'ollama'? Known are: any_llm,",
+    ),
+    "no such command": (["no-such-command"], "", "there is no command 'no-such-command'; there are check, convert,"),
+    "a misspelt command": (["serv"], "", "there is no command 'serv'; did you mean 'serve'? There are check, convert,"),
+    "a request from standard input": (
+        ["convert", "-", "--request", "-"],
+        "",
+        "--request takes a file: standard input is",
+    ),
     "not a stream": (["convert", "-"], "hello\n", "begins with 'hello', which is neither server-sent events"),
     "not text": (["convert", "-"], "\x00\x01\x02", "neither server-sent events"),
     "another list": (["convert", "-"], "[\n1]", "takes a chat completion, a list of chunks"),
@@ -170,6 +182,72 @@ BAD_USE: dict[str, tuple[list[str], str, str]] = {
     "a request that is not there": (["convert", "-", "--request", "no-such"], "", "--request: cannot read no-such"),
     "an output that cannot be": (["convert", "-", "--output", "no/such/folder"], "", "--output: cannot write"),
 }
+SECRET = "sk-a-key-in-the-wrong-place"
+# the options of `antiphon serve` -> what is said
+SERVING: dict[tuple[str, ...], str] = {
+    ("http://127.0.0.1:9/v1",): "a backend is given as --backend http://127.0.0.1:9/v1, a file of settings as --config",
+    ("--backend", "127.0.0.1:9/v1"): "begins with http:// or https://, such as --backend http://127.0.0.1:9/v1",
+    ("--backend", "a=localhost:9"): "begins with http:// or https://, such as --backend a=http://localhost:9",
+    ("--backend", "localhost"): "begins with http:// or https://, such as --backend http://localhost",
+    ("--backend", f"htp://me:{SECRET}@host/v1"): "--backend htp://***@host/v1: a URL begins with http:// or https://",
+    ("--backend", "a="): "--backend 'a=': a URL is expected, or a kind, or NAME=URL",
+    ("--backend", "htp"): "--backend: no backend is called 'htp'; did you mean 'http'? Known are: ",
+    ("--backend", "pigeon"): "replay; or a URL, such as http://127.0.0.1:8000/v1",
+    ("--backend", "http://h/v1", "--profile", "vlm"): "--profile: no profile is called 'vlm'; did you mean 'vllm'?",
+    ("--profile", "vllm"): "none was given: add one, such as --backend http://127.0.0.1:8000/v1",
+    ("--backend", "http://h/v1", "--backend-key-env", "NOPE_KEY"): "--backend-key-env: the environment has no NOPE_KEY",
+    ("--backend", "http://h/v1", "--backend-key-env", SECRET): "--backend-key-env takes the name of an environment",
+    ("--backend", "http://h/v1", "--backend", "http://i/v1"): "there is one called 'backend' already; write NAME=",
+    ("--model", "gpt-5"): "--model gpt-5: NAME=MODEL is expected",
+    ("--host", "localhost:8080"): "a name or an address alone is expected, as in --host localhost --port 8080",
+    ("--host", "http://localhost/v1"): "a name or an address alone is expected, as in --host localhost",
+    ("--host", "http://localhost:80/"): "a name or an address alone is expected, as in --host localhost --port 80",
+    ("--no-page", "--content"): "--content shows what was said in the page, and --no-page switches that off",
+}
+
+
+@pytest.mark.parametrize("options", SERVING, ids=" ".join)
+def test_options_of_serve_that_are_none_are_told_by_their_names(options: tuple[str, ...]) -> None:
+    """Before anything listens, in words of the command line, and without a key."""
+    result = run("serve", "--port", "0", *options) if options[0][0] == "-" else run("serve", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert SERVING[options] in result.stderr
+    assert [word for word in ("Traceback", "`Profile`", "`Backend`", SECRET) if word in result.stderr] == []
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (
+            "sqlite:////no/such/folder/x.db",
+            "store.url: the folder /no/such/folder is not there: make it, or name another",
+        ),
+        (
+            "./x.db",
+            "store.url is no database URL; did you mean sqlite:///./x.db? The store may be sqlite:///antiphon.db",
+        ),
+        ("postgres", 'store.url is no database URL; the store may be sqlite:///antiphon.db, postgresql://host/name, "'),
+    ],
+)
+def test_a_store_that_cannot_be_is_told_before_anything_listens(url: str, said: str) -> None:
+    pytest.importorskip("uvicorn")
+    result = run("serve", "--port", "0", "--store", url)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_a_port_that_is_taken_is_told_with_another_way() -> None:
+    pytest.importorskip("uvicorn")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run("serve", "--store", "none", "--port", str(taken.getsockname()[1]))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nothing can listen there: Address already in use; end what listens there, or give another" in result.stderr
+
+
+def test_a_host_that_there_is_not() -> None:
+    result = run("serve", "--host", "no-such-host.invalid")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "antiphon: --host no-such-host.invalid: nothing can listen there: " in result.stderr
 
 
 @pytest.mark.parametrize("name", BAD_USE)
@@ -178,7 +256,7 @@ def test_bad_use_is_one_clear_message(name: str) -> None:
     result = run(*arguments, given=given)
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr.replace("\n", " ")
-    assert "Traceback" not in result.stderr
+    assert [word for word in ("Traceback", "`Profile`", "`Backend`") if word in result.stderr] == []
 
 
 def test_a_request_that_is_no_object(tmp_path: Path) -> None:

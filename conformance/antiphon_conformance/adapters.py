@@ -86,7 +86,9 @@ def load(target: str, *, style: ChunkStyle | None = None, seconds: float = SECON
     """
     module, colon, name = target.partition(":")
     if not colon or not module or not name:
-        raise BadInput(f"{target!r} is no adapter: give module:name, such as mypackage.stream:convert")
+        inside, _, last = target.rpartition(".")
+        meant = f"did you mean {inside}:{last}? Give" if inside and last and not colon else "give"
+        raise BadInput(f"{target!r} is no adapter: {meant} module:name, such as mypackage.stream:convert")
     worker = _Worker()
     found = worker.call(lambda: _imported(module, name), IMPORT_SECONDS)
     match found:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.errors import BadInput
+from antiphon.near import listing, nearest
 
 from .results import Deviation
 
@@ -66,7 +67,9 @@ def refuse_unknown(
     """Raise BadInput for a line about a case that is none of `cases`: it would never be stale."""
     for one in baseline:
         if one.case != "*" and one.case not in cases:
-            raise BadInput(f"{name}: {one.rule} is excused in {one.case!r}, and there is no such {what}")
+            close = nearest(one.case, cases, 0.8)
+            hint = f"; did you mean {close!r}?" if close else ""
+            raise BadInput(f"{name}: {one.rule} is excused in {one.case!r}, and there is no such {what}{hint}")
 
 
 def _codes() -> frozenset[str]:
@@ -85,7 +88,7 @@ def _deviation(entry: Any, where: str, known: frozenset[str]) -> Deviation:
     given: dict[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]
     unknown = sorted(set(given) - set(_KEYS))
     if unknown:
-        raise BadInput(f"{where}: {', '.join(unknown)} is not known; there are {', '.join(_KEYS)}")
+        raise BadInput(f"{where}: {', '.join(unknown)} is not known{listing(unknown[0], _KEYS, 'there are')}")
     for key in _KEYS:
         if not isinstance(given.get(key, ""), str):
             raise BadInput(f"{where}: {key} is {given[key]!r}, not a text")
@@ -93,7 +96,9 @@ def _deviation(entry: Any, where: str, known: frozenset[str]) -> Deviation:
     if missing:
         raise BadInput(f"{where}: {' and '.join(missing)} is missing; what is excused has its rule, its case and why")
     if given["rule"] not in known:
-        raise BadInput(f"{where}: there is no rule {given['rule']!r}; `antiphon rules` lists them")
+        close = nearest(given["rule"], known)
+        hint = f"did you mean {close!r}? `antiphon" if close else "`antiphon"
+        raise BadInput(f"{where}: there is no rule {given['rule']!r}; {hint} rules` lists them")
     return Deviation(given["rule"], given["case"], given["reason"], given.get("issue", ""))
 
 

@@ -49,13 +49,13 @@ _SECTIONS: tuple[tuple[Kind, str, str], ...] = (
     (
         "recording",
         "Recorded servers",
-        "Native Responses streams that servers sent. A recording is judged by what it holds: not every rule has a chance "
-        "to break.",
+        "Native Responses streams that servers sent. A recording is judged by what it holds: not every rule has a "
+        "chance\nto break.",
     ),
 )
 _AGAIN = (
     "```sh",
-    "pip install 'antiphon[conformance]' openai-agents litellm   # and what else is to be measured",
+    "pip install '.[conformance]' openai-agents litellm   # from a checkout; and what else is to be measured",
     "antiphon matrix                          # all converters that are installed",
     "antiphon matrix litellm --baselines .    # one, and its deviations as data",
     "antiphon matrix --url http://127.0.0.1:8080/v1 --model tiny",

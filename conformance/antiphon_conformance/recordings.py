@@ -24,6 +24,7 @@ from .report import Level, Report
 from .results import Outcome, Run, Subject, SuiteReport
 from .running import Settings, scored
 
+META = ".meta.json"  # what --record writes beside each raw answer
 SUFFIXES = (".jsonl", ".json", ".sse", ".txt")
 MOST_BYTES = 64 * 1024 * 1024  # of one file
 
@@ -65,7 +66,12 @@ def _files(path: Path) -> list[tuple[str, Path]]:
     if path.is_file():
         return [(path.stem, path)]
     if not path.is_dir():
-        raise BadInput(f"{path} is neither a folder nor a file")
+        raise BadInput(f"{path} is neither a folder nor a file: give one with streams of events")
+    if any(path.glob(f"*{META}")):
+        raise BadInput(
+            f"{path} holds raw answers of a server, as --record writes them, and no streams of events: --replay {path} "
+            "judges them"
+        )
     found = sorted(one for one in path.rglob("*") if one.suffix in SUFFIXES and one.is_file())
     events = [(str(one.relative_to(path).with_suffix("")), one) for one in found if ".chunks" not in one.suffixes]
     if not events:

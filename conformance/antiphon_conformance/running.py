@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from antiphon.errors import BadInput
+from antiphon.near import nearest
 
 from . import SUITE_VERSION
 from .adapters import Adapter, told
@@ -290,6 +291,8 @@ def choose(cases: Sequence[Case | BadCase], patterns: Sequence[str]) -> tuple[Ca
         ]
         if not found:
             folders = ", ".join(sorted({case.id.partition("/")[0] for case in cases}))
-            raise BadInput(f"no case is called {pattern!r}; give an id such as {cases[0].id}, or a folder: {folders}")
+            close = nearest(pattern, (case.id for case in cases), 0.8)
+            hint = f"; did you mean {close!r}? Give" if close else "; give"
+            raise BadInput(f"no case is called {pattern!r}{hint} an id such as {cases[0].id}, or a folder: {folders}")
         made.update((case.id, case) for case in found)
     return tuple(case for case in cases if case.id in made)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from antiphon.errors import BadInput, ExtraMissing
+from antiphon.near import listing
 
 from .adapters import SECONDS, Adapter, ChunkStyle, PythonAdapter, load
 from .baseline import read_baseline, refuse_unknown
@@ -200,7 +201,7 @@ def _settings(suite: type[AdapterSuite]) -> Settings:
         raise BadInput('there is no adapter: set one, such as adapter = "mypackage.stream:convert"')
     unknown = sorted(set(suite.has or ()) - set(CAPABILITIES))
     if unknown:
-        raise BadInput(f"has: {', '.join(unknown)} is not known; there are {', '.join(CAPABILITIES)}")
+        raise BadInput(f"has: {', '.join(unknown)} is not known{listing(unknown[0], CAPABILITIES, 'there are')}")
     required(suite.requirements)
     baseline: tuple[Deviation, ...] = ()
     if suite.baseline is not None:

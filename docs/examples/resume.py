@@ -25,7 +25,11 @@ async def decided(text: str, answer: str) -> str:
 
 def main(answer: str, file: Path) -> None:
     """Take the run up from the file, which is done with then."""
-    print(asyncio.run(decided(file.read_text(encoding="utf-8"), answer)))
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        sys.exit(f"no run waits in {file}: each is taken up once; begin one with `python docs/examples/approve.py`")
+    print(asyncio.run(decided(text, answer)))
     file.unlink()
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-LIKE = 0.6  # of difflib's ratio: one letter wrong in three is still the same word to a reader
+LIKE = 0.7  # of difflib's ratio: one letter wrong in four is still the same word to a reader
+LONGEST = 100  # characters of a word that may be a misspelt name
 
 
 def nearest(word: str, known: Iterable[str], like: float = LIKE) -> str | None:
     """Return the one of `known` that is spelt most like `word`, whatever their case; None where none is near."""
     from difflib import get_close_matches
 
+    if len(f"{word}") > LONGEST:
+        return None
     folded = {one.casefold(): one for one in known}
     found = get_close_matches(f"{word}".casefold(), folded, n=1, cutoff=like)
     return folded[found[0]] if found else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -16,6 +17,8 @@ import antiphon.cli as cli
 from antiphon import convert
 from antiphon.errors import BadInput
 from antiphon_conformance.commands.check_live import parse_budget
+
+from .live_server import Answering, serve
 
 CHECK = "antiphon_conformance.commands.check:check"
 OURS = "antiphon_conformance.own:dicts"
@@ -207,7 +210,36 @@ WRONG = [
     ((OURS, "--junit", "no/such/folder/x"), "cannot write no/such/folder/x: there is no such folder"),
     ((OURS, "--baseline", "no-such-file"), "cannot read the baseline no-such-file"),
     ((OURS, "--cases", "no/such/folder"), "--cases no/such/folder: there is no such folder"),
+    ((OURS, "--case", "text/plan"), "no case is called 'text/plan'; did you mean 'text/plain'? Give an id such as"),
+    ((OURS, "--has", "resoning"), "--has resoning is not known; did you mean 'reasoning'? There are"),
+    ((OURS, "--area", "call"), "--area CALL is not known; did you mean 'CAL'? There are"),
+    (
+        ("http://localhost:9/v1",),
+        "http://localhost:9/v1 is a URL, and no MODULE:NAME: a server is tested with --url http",
+    ),
+    (
+        ("mypackage.stream.convert",),
+        "'mypackage.stream.convert' is no adapter: did you mean mypackage.stream:convert? Give",
+    ),
+    (("adapter.py",), "adapter.py is a file, and no MODULE:NAME: name a function in it, such as adapter:convert"),
+    (
+        (".",),
+        ". is a file or folder, and no MODULE:NAME: streams of events are judged by --recordings ., what --record",
+    ),
     (("--url", "http://localhost:9/v1", "--api", "xml"), "--api xml: it is chat or responses"),
+    (("--url", "localhost:9/v1"), "--url localhost:9/v1: a URL begins with http:// or https://, such as"),
+    (("--url", "http://localhost:9/v1", "--api-key-env", "NOPE_KEY"), "--api-key-env: the environment has no NOPE_KEY"),
+    (
+        ("--url", "http://localhost:9/v1", "--api-key-env", "sk-of-mine-1"),
+        "--api-key-env takes the name of an environment",
+    ),
+    (("--url", "http://localhost:9/v1", "--profile", "olama"), "--profile: no profile is called 'olama'; did you mean"),
+    (
+        ("--url", "http://localhost:9/v1", "--probe", "usag"),
+        "no probe is called 'usag'; did you mean 'usage'? Known are:",
+    ),
+    (("--url", "http://127.0.0.1:9/v1", "-m", "x"), "http://127.0.0.1:9/v1 cannot be reached, so nothing was judged: "),
+    (("--url", "http://127.0.0.1:9/v1"), "http://127.0.0.1:9/v1 cannot be reached, so nothing was judged: "),
     (("--url", "http://localhost:9/v1", "--budget", "cents=3"), "--budget cents=3: there are requests=N"),
 ]
 
@@ -219,6 +251,78 @@ def test_bad_use_exits_2_and_says_what_is_right(arguments: tuple[str, ...], mess
     result = run(*arguments)
     assert result.exit_code == 2
     assert f"antiphon: {message}" in result.stderr
+    assert [word for word in ("`Profile`", "sk-of-mine-1", "Traceback") if word in result.stderr] == []
+
+
+EVENTS = "".join(json.dumps(one) + "\n" for one in convert([], events="dict"))
+META = '{"path": "/v1/chat/completions", "status": 404}'
+# the files of a folder -> the option that is wrong for it, and what is said
+FOLDERS: list[tuple[dict[str, str], str, str]] = [
+    (
+        {"text.meta.json": META, "text.sse": ""},
+        "--recordings",
+        "as --record writes them, and no streams of events: --replay",
+    ),
+    ({"run.json": "{}", "text.meta.json": META, "text.sse": ""}, "--recordings", "--replay {} judges them"),
+    (
+        {"a.jsonl": EVENTS},
+        "--replay",
+        "holds no recording: neither run.json nor any *.meta.json; streams of events are",
+    ),
+    ({"deep/a.sse": EVENTS}, "--replay", "streams of events are judged by --recordings {}"),
+    ({"notes.md": "x"}, "--replay", "holds no recording: neither run.json nor any *.meta.json"),
+    ({"notes.md": "x"}, "--recordings", "holds no stream of events: files end with"),
+]
+
+
+@pytest.mark.parametrize(("files", "option", "said"), FOLDERS)
+def test_a_folder_of_another_kind_is_told_with_its_own_option(
+    files: dict[str, str], option: str, said: str, tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    result = run(option, str(tmp_path))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"antiphon: {tmp_path} " in result.stderr
+    assert said.format(tmp_path) in result.stderr
+
+
+def test_a_file_of_events_is_no_recording_of_a_server(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(EVENTS)
+    result = run("--replay", str(tmp_path / "a.jsonl"))
+    assert result.exit_code == 2
+    assert f"streams of events are judged by --recordings {tmp_path / 'a.jsonl'}" in result.stderr
+
+
+# what a server answers everything with -> the end of what is said
+REFUSALS = [
+    ("401 Unauthorized", {}, "status 401; the key is taken from OPENAI_API_KEY, which is not set; --api-key-env names"),
+    (
+        "401 Unauthorized",
+        {"OPENAI_API_KEY": "sk-one-2-3"},
+        "status 401; the key is that of OPENAI_API_KEY; --api-key-env",
+    ),
+    ("404 Not Found", {}, "status 404; the URL to give is the base of the API, such as http://127.0.0.1:8000/v1, and"),
+]
+
+
+@pytest.mark.parametrize(("status", "environment", "said"), REFUSALS)
+async def test_a_server_that_refuses_all_exits_2_with_the_way_out(
+    status: str, environment: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    async def refuse(one: Answering) -> None:
+        await one.begin("text/plain", status)
+
+    async with serve(whole=refuse) as server:
+        result = await asyncio.to_thread(run, "--url", server.url, "-m", "x")
+    assert (result.exit_code, result.stdout, server.count) == (2, "", 1)
+    assert said in result.stderr
+    assert "sk-one-2-3" not in result.stderr
 
 
 def test_a_baseline_that_names_no_case(tmp_path: Path) -> None:

@@ -65,6 +65,40 @@ def test_a_should_fails_only_when_strict() -> None:
     assert run("lint", "-", "--strict", given=jsonl(ODD)).exit_code == 1
 
 
+# command and arguments, standard input -> what is said of it
+SAID_OF_INPUT: list[tuple[tuple[str, ...], str, str]] = [
+    (("lint", "-"), jsonl([chunk("x")]), "antiphon: standard input holds chunks, not events"),
+    (("lint", "-"), '{"error": "no"}', "antiphon: standard input holds no stream, but what a server says in its place"),
+    (("lint", "-"), '{\n"a"', "antiphon: standard input is no JSON document"),
+    (("shrink", "-"), '[{"a": 1}]', "antiphon: standard input holds neither chunks"),
+    (("shrink", "-", "--profile", "vllm"), jsonl(TEXT), "antiphon: standard input holds events; --adapter and"),
+    (("shrink", "-", "--rule", "ITM01"), jsonl(TEXT), "antiphon: no rule is called 'ITM01'; close to it are ITM0"),
+    (
+        ("lint", "."),
+        "",
+        "antiphon: . is a folder: give a file, or - for standard input; `antiphon check --recordings .",
+    ),
+    (("demo", "--only", "grok"), "", "antiphon: no stream is called 'grok'; did you mean 'groq'? There are openai,"),
+    (("demo", "groq"), "", "antiphon: demo takes options alone, and 'groq' is none"),
+    (
+        ("matrix", "litelm"),
+        "",
+        "antiphon: no peer is called 'litelm'; did you mean 'litellm'? There are openai_agents,",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "given", "said"), SAID_OF_INPUT)
+def test_what_is_wrong_is_called_by_its_name(arguments: tuple[str, ...], given: str, said: str) -> None:
+    result = run(*arguments, given=given)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_findings_in_standard_input_say_so() -> None:
+    assert "STR001 created-then-in-progress   MUST   standard input\n" in run("lint", "-", given=jsonl(BAD)).stdout
+
+
 def test_all_names_the_rules_left_out() -> None:
     assert "FTH001 not applicable: no chunks were given" in run("lint", "-", "--all", given=jsonl(TEXT)).stdout
 

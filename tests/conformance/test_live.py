@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from antiphon.backend import Timeouts
-from antiphon.errors import BadInput, ConnectionFailed, ProviderError
+from antiphon.errors import AuthenticationFailed, BadInput, ConnectionFailed, NotFound, ProviderError
 from antiphon.profile import DEFAULT, Profile
 from antiphon_conformance import Level
 from antiphon_conformance.chunks import AnswerTrace
@@ -392,6 +392,137 @@ async def test_tls_where_none_is_and_a_closed_port(scheme: str, api: Api) -> Non
     if scheme == "http":
         with pytest.raises(ConnectionFailed, match=f"{url} cannot be reached, so nothing was judged: the connection"):
             await asyncio.to_thread(check_live, options)
+
+
+# --- servers that can answer no probe ---------------------------------------------------------------------------------
+
+
+def with_error(status: str, message: str, code: str | None = None) -> Callable[[Answering], Any]:
+    """Return a server that answers every POST with an error as OpenAI's, and lists its models."""
+
+    async def whole(one: Answering) -> None:
+        await (answer(one, None, 1) if one.method == "GET" else one.error(status, message, code))
+
+    return whole
+
+
+def with_body(status: str, body: bytes, content_type: str = "application/json") -> Callable[[Answering], Any]:
+    """Return a server that answers everything with the same."""
+
+    async def whole(one: Answering) -> None:
+        await one.begin(content_type, status)
+        await one.send(body)
+
+    return whole
+
+
+LOST = with_body("404 Not Found", b"<html>Not Found</html>", "text/html")
+LOST_API = with_body("404 Not Found", b'{"detail": "Not Found"}')
+NO_ENTRY = with_error("401 Unauthorized", f"Incorrect API key provided: {KEY}", "invalid_api_key")
+FORBIDDEN = with_body("403 Forbidden", b'{"message": "Forbidden"}')
+WRONG_METHOD = with_body("405 Method Not Allowed", b'{"detail": "Method Not Allowed"}')
+NO_MODEL = with_error("404 Not Found", "The model `scriptd` does not exist", "model_not_found")
+AT = "nothing takes requests at {url}/chat/completions, so nothing was judged: status 404"
+# name -> the server, how it is asked, the error, what that says, the requests that are sent
+HOPELESS: dict[str, tuple[Callable[[Answering], Any], dict[str, Any], type[Exception], str, int]] = {
+    "no such path": (LOST, {}, NotFound, AT, 1),
+    "no such path, in JSON": (LOST_API, {}, NotFound, f"{AT}: Not Found", 1),
+    "no such path, and what is asked for may be missing": (LOST, {"probes": ("image",)}, NotFound, AT, 1),
+    "a path that takes no POST": (WRONG_METHOD, {}, NotFound, "status 405: Method Not Allowed; the URL to give is", 1),
+    "a server of chat that is asked for Responses": (
+        LOST_API,
+        {"api": "responses"},
+        NotFound,
+        "{url}/responses, so nothing was judged: status 404: Not Found; the URL to give is the base of the API, such as "
+        "http://127.0.0.1:8000/v1, and a server that speaks Chat Completions is asked with --api chat",
+        1,
+    ),
+    "no key": (NO_ENTRY, {}, AuthenticationFailed, "{url} refuses requests without a key, so nothing was judged:", 1),
+    "another key": (NO_ENTRY, {"api_key": KEY}, AuthenticationFailed, "{url} refuses the key that was sent, so", 1),
+    "no key, and no model": (
+        with_body("401 No", b"{}"),
+        {"model": ""},
+        AuthenticationFailed,
+        "{url} refuses requests",
+        1,
+    ),
+    "no access": (
+        FORBIDDEN,
+        {},
+        AuthenticationFailed,
+        "{url} refuses requests without a key, so nothing was judged",
+        1,
+    ),
+    "no such model": (
+        NO_MODEL,
+        {"model": f"{MODEL}s"},
+        NotFound,
+        f"{{url}} has no model '{MODEL}s', so nothing was judged: status 404: The model `scriptd` does not exist; did "
+        f"you mean '{MODEL}'? It lists {MODEL}",
+        2,  # and the list of models
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOPELESS)
+@pytest.mark.parametrize("concurrency", [1, 4])
+async def test_a_server_that_can_answer_no_probe_is_asked_once_and_told_in_one_message(
+    name: str, concurrency: int
+) -> None:
+    whole, options, kind, said, requests = HOPELESS[name]
+    async with serve(whole=whole) as server:
+        given = {"url": server.url, "model": MODEL, "timeouts": AMPLE, "concurrency": concurrency, **options}
+        with pytest.raises(ProviderError) as raised:
+            await asyncio.to_thread(check_live, LiveOptions(**given))
+    assert type(raised.value) is kind
+    assert said.format(url=server.url) in str(raised.value)
+    assert KEY not in str(raised.value)
+    assert server.count == requests
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [("", ""), ("/v1", ""), ("/v1/", ""), ("/v1/chat/completions", ""), ("/api", "; did you mean {}/api/v1?")],
+)
+async def test_the_url_that_was_asked_is_told(path: str, meant: str) -> None:
+    async with serve(whole=LOST) as server:
+        root = server.url.removesuffix("/v1")
+        with pytest.raises(NotFound) as raised:
+            await asyncio.to_thread(check_live, LiveOptions(url=f"{root}{path}", model=MODEL, timeouts=AMPLE))
+    asked = f"{root}{path or '/v1'}".rstrip("/").removesuffix("/chat/completions")
+    assert f"at {asked}/chat/completions, so nothing was judged: status 404{meant.format(root)}" in str(raised.value)
+
+
+@pytest.mark.parametrize("alike", [redirect, page, failing, with_error("429 Too Many Requests", "quota")])
+async def test_a_server_that_answers_all_first_probes_alike_is_judged_by_these(
+    alike: Callable[[Answering], Any],
+) -> None:
+    report, server = await run(whole=alike)
+    assert (server.count, report.exit_status) == (3, 1)
+    assert len([run for run in report.runs if "the first 3 probes were all answered with" in run.reason]) > 40
+    assert "CHT001" in codes(report, Layer.CHUNKS)
+
+
+ONLY_SOME: dict[str, Callable[[Answering, int], Any]] = {
+    "all but the first": lambda one, number: one.error("404 Not Found", "gone", None) if number else None,
+    "features": lambda one, number: one.error("403 Forbidden", "no tools", None) if one.body.get("tools") else None,
+    "every second": lambda one, number: one.error("401 Unauthorized", "who?", None) if number % 2 else None,
+    "the first three but one": lambda one, number: one.error("503 Busy", "busy", None) if number in (0, 2) else None,
+}
+
+
+@pytest.mark.parametrize("name", ONLY_SOME)
+async def test_a_server_that_fails_some_probes_is_judged_by_all(name: str) -> None:
+    numbers = iter(range(1000))
+
+    async def whole(one: Answering) -> None:
+        refused = ONLY_SOME[name](one, next(numbers))
+        await (refused if refused is not None else answer(one, None, 1))
+
+    report, server = await run(whole=whole)
+    assert server.count > 40
+    assert not [reason for reason in left_out(report).values() if "answered" in reason]
+    assert any(run.findings for run in report.runs)
 
 
 async def test_a_server_that_goes_away_between_probes_is_found() -> None:

@@ -194,7 +194,7 @@ def test_the_peers_are_listed() -> None:
 
 BAD_USE: dict[str, tuple[tuple[str, ...], str]] = {
     "no such peer": (("nobody",), "no peer is called 'nobody'"),
-    "no folder": (("--no-peers", "--recordings", "missing"), "missing is no folder"),
+    "no folder": (("--no-peers", "--recordings", "missing"), "--recordings missing: there is no such folder"),
     "nothing saved there": (("--no-peers", "--with", "missing.json"), "cannot read missing.json"),
     "no model": (("--no-peers", "--url", "http://127.0.0.1:1/v1"), "--url needs --model"),
 }

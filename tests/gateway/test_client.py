@@ -249,4 +249,6 @@ def test_an_installed_kind_without_options(tmp_path: Path) -> None:
     assert run.stderr == ""
     said, refused = run.stdout.splitlines()
     assert said == "You said: Hi"
-    assert refused == "backend 'plain': got an unexpected keyword argument 'colour'; it takes no options"
+    assert (
+        refused == "backends.backend: backend 'plain': got an unexpected keyword argument 'colour'; it takes no options"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from typing import Any
 
@@ -17,6 +18,7 @@ from starlette.routing import Mount
 
 from antiphon.gateway import create_app
 from antiphon.gateway.transport import AppTransport
+from tests.providers.backends import loopback
 
 from .asking import TOOL, Json, asked, asking, shape, streamed, whole
 from .conftest import over
@@ -223,6 +225,78 @@ async def test_what_is_not_carried_is_told(scripted: Scripted) -> None:
         assert all(part.startswith("299 antiphon ") for part in one.headers.get_list("warning"))
     assert [tool["function"]["name"] for tool in scripted.asked[0]["tools"]] == ["weather"]
     assert (forced.status_code, forced.json()["error"]["param"]) == (400, "tool_choice")
+
+
+# path -> what is said of it
+PATHS = {
+    "/v1/response": "there is no such path: did you mean /v1/responses? GET /openapi.json lists all",
+    "/v1/v1/responses": "there is no such path: did you mean /v1/responses? GET /openapi.json lists all",
+    "/v1/model": "there is no such path: did you mean /v1/models? GET /openapi.json lists all",
+    "/v1/completions": "there is no such path. GET /openapi.json lists all",
+    "/": "there is no such path. GET /openapi.json lists all",
+    "/v1/" + "a" * 500: "there is no such path. GET /openapi.json lists all",
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("inside", ["", "/inside"])
+async def test_a_path_that_there_is_not_is_told_with_the_one_that_is_meant(path: str, inside: str) -> None:
+    """Also where the gateway is mounted in another app."""
+    app = create_app()
+    outer = Starlette(routes=[Mount(inside, app)]) if inside else app
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(outer), base_url="http://gateway") as client:
+        answer = await client.post(f"{inside}{path}", json={"model": "echo", "input": "x"})
+    assert (answer.status_code, answer.json()["error"]["message"]) == (404, PATHS[path])
+    await app.state.gateway.aclose()
+
+
+@pytest.mark.parametrize("body", ["<html>Not Found</html>", {"detail": "Not Found"}])
+async def test_a_backend_without_that_path_or_model_is_told_as_both(body: Any) -> None:
+    """Where it does not say which: a URL that lacks `/v1` is what newcomers give."""
+    lost = loopback.answer(body, "404 Not Found")
+    async with loopback.serve(lost) as server, asking({"backends": {"a": {"url": f"{server.url}/api"}}}) as client:
+        answers = [await asked(client, "m"), await asked(client, "m", stream=True)]
+    for answer in answers:
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (404, "model_not_found")
+        assert error["message"].endswith("or its configured URL is not the base of its API, which mostly ends with /v1")
+
+
+NO_SUCH = "the Responses API has no such parameter"
+# parameter -> its value, and what is told of it
+LEFT_OUT: dict[str, tuple[Any, str]] = {
+    "tempratur": (1, f"dropped: the value 1 ({NO_SUCH}; did you mean 'temperature'?)"),
+    "max_tokens": (5, f"dropped: the value 5 ({NO_SUCH}; did you mean 'max_output_tokens'?)"),
+    "messages": ([], f"dropped: messages ({NO_SUCH}; did you mean 'input'?)"),
+    "reasoning_effort": ("low", f"dropped: reasoning_effort ({NO_SUCH}; did you mean 'reasoning.effort'?)"),
+    "songs": (["a", {"b": 1}], f"dropped: songs ({NO_SUCH})"),
+    'a "quoted\\one"': (True, f"dropped: the value True ({NO_SUCH})"),
+    "größe": (2, f"dropped: the value 2 ({NO_SUCH})"),
+}
+# Source: RFC 7234, section 5.5, `warning-value`, and RFC 9110, section 5.6.4, `quoted-string`.
+WARNING = re.compile(r'299 antiphon "((?:[\t !#-\[\]-~]|\\[\t -~])*)"')
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+async def test_a_parameter_that_nobody_knows_is_told_with_the_one_that_is_meant(name: str, scripted: Scripted) -> None:
+    value, said = LEFT_OUT[name]
+    async with asking(over(scripted)) as client:
+        answer = await asked(client, "text", **{name: value})
+    [warning] = answer.headers.get_list("warning")
+    found = WARNING.fullmatch(warning)
+    assert found is not None
+    plain = "".join(one if one.isascii() else "?" for one in name)
+    assert re.sub(r"\\(.)", r"\1", found[1]) == f"{plain}: {said}"
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("came", ["messages", "inputs", "inptu"])
+async def test_a_missing_parameter_is_told_with_what_came_in_its_place(came: str, scripted: Scripted) -> None:
+    async with asking(over(scripted)) as client:
+        answer = await client.post("/v1/responses", json={"model": "text", came: "x", "temperature": 1})
+    error = answer.json()["error"]
+    assert error["message"] == f"Missing required parameter: 'input'. {came!r} came: did you mean 'input'?"
+    assert (answer.status_code, error["param"], error["code"]) == (400, "input", "missing_required_parameter")
 
 
 async def test_strict_refuses_what_is_not_carried(scripted: Scripted) -> None:

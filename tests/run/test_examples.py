@@ -10,6 +10,14 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+MISUSED: list[tuple[str, str]] = [
+    (
+        "resume.py yes",
+        "no run waits in run.json: each is taken up once; begin one with `python docs/examples/approve.py`",
+    ),
+    ("resume.py", "usage: resume.py yes|no [FILE]"),
+    ("resume.py maybe", "usage: resume.py yes|no [FILE]"),
+]
 MODULES = {"orders.py"}  # what programs share
 
 WAITS = """\
@@ -149,7 +157,7 @@ invoke_workflow Weather
             """\
 Gaudete, 16th century, for soprano
 ['text']
-ModelBehaviorError: Invalid JSON when parsing the output as Piece: the answer: Invalid JSON: expected value at line 1 column 1
+ModelBehaviorError: Invalid JSON when parsing the output as Piece: expected value at line 1 column 1
 """,
         )
     ],
@@ -181,6 +189,21 @@ def test_an_example_prints_what_it_should(case: str, tmp_path: Path) -> None:
             timeout=120,
         )
         assert (ran.stdout.decode().replace("\r\n", "\n"), ran.returncode) == (expected, 0), command
+
+
+@pytest.mark.parametrize(("command", "said"), MISUSED)
+def test_an_example_that_is_used_wrongly_says_so(command: str, said: str, tmp_path: Path) -> None:
+    """In one line: an example that is run twice is what newcomers do."""
+    program, *arguments = command.split()
+    ran = subprocess.run(
+        [sys.executable, str(EXAMPLES / program), *arguments],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", f"{said}\n")
 
 
 def test_every_example_is_run() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from antiphon.errors import BadInput
+from antiphon.stream.faults import redact
 
 from . import check_options as of
 from .quiet import unlogged
@@ -60,13 +62,14 @@ def check(
     probe: of.Probe = None,
     record: of.Record = None,
     replay: of.Replay = None,
-    api_key_env: of.ApiKeyEnv = "OPENAI_API_KEY",
+    api_key_env: of.ApiKeyEnv = None,
     budget: of.Budget = None,
 ) -> None:
     """Run the conformance suite over an adapter, a process (--exec), a server (--url) or recordings.
 
-    Exits 0 if all is clean, 1 if a rule is broken or a line of the baseline is stale, 2 on bad use, or where a case is
-    wrong, 3 if nothing ran, 130 if it was interrupted while all was clean.
+    Exits 0 if all is clean, 1 if a rule is broken or a line of the baseline is stale, 2 on bad use, where a case is
+    wrong, or where a server cannot be asked (it is not there, refuses the key, has no such path or model), 3 if nothing
+    ran, 130 if it was interrupted while all was clean.
 
     Examples:
 
@@ -80,6 +83,8 @@ def check(
         {"MODULE:NAME": target, "--exec": command, "--recordings": recordings, "--url": url, "--replay": replay}
     )
     _refuse_idle(ctx, subjects)
+    if target is not None:
+        _refuse_other(target)
     unlogged("antiphon")  # what is odd in the chunks is odd on purpose
     from antiphon_conformance.commands.check_live import live_report
     from antiphon_conformance.commands.check_offline import Choice, offline_report
@@ -105,6 +110,21 @@ def _subjects(given: Mapping[str, object]) -> list[str]:
         came = f"{' and '.join(subjects)} were given" if subjects else "nothing was given"
         raise BadInput(f"{came}; give one of {', '.join(given)}")
     return subjects
+
+
+def _refuse_other(target: str) -> None:
+    """Raise BadInput for a subject that an option of its own is for."""
+    path = Path(target)
+    if "://" in target:
+        raise BadInput(redact(f"{target} is a URL, and no MODULE:NAME: a server is tested with --url {target}"))
+    if path.suffix == ".py":
+        raise BadInput(f"{target} is a file, and no MODULE:NAME: name a function in it, such as {path.stem}:convert")
+    importable = Path(f"{target}.py").exists() or (path / "__init__.py").exists()
+    if path.exists() and ":" not in target and not importable:
+        raise BadInput(
+            f"{target} is a file or folder, and no MODULE:NAME: streams of events are judged by --recordings {target}, "
+            "what --record wrote by --replay"
+        )
 
 
 def _reported(work: Callable[[], SuiteReport], outputs: Outputs) -> int:

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from antiphon.errors import BadInput
+from antiphon.errors import AuthenticationFailed, BadInput
+from antiphon.stream.faults import redact
+from antiphon.variable import key_in
 
 if TYPE_CHECKING:
     from antiphon_conformance.live import Budget, Step
     from antiphon_conformance.results import SuiteReport
+
+USUAL_KEY = "OPENAI_API_KEY"
 
 
 def live_report(
@@ -26,7 +30,7 @@ def live_report(
     probes: tuple[str, ...],
     record: Path | None,
     replay: Path | None,
-    api_key_env: str,
+    api_key_env: str | None,
     budget: str | None,
     strict: bool,
 ) -> SuiteReport:
@@ -38,11 +42,13 @@ def live_report(
             pass
         case _:
             raise BadInput(f"--api {api}: it is chat or responses")
+    if replay is None:
+        refuse_no_url(url)
     options = LiveOptions(
         url,
         model,
         api,
-        os.environ.get(api_key_env) or None,
+        key_in(api_key_env, "--api-key-env") if api_key_env else os.environ.get(USUAL_KEY) or None,
         profile=profile,
         probes=probes,
         record=record,
@@ -51,7 +57,23 @@ def live_report(
         strict=strict,
     )
     typer.echo(describe(options), err=True)
-    return check_live(options, _told if sys.stderr.isatty() else None)
+    try:
+        return check_live(options, _told if sys.stderr.isatty() else None)
+    except AuthenticationFailed as problem:
+        raise AuthenticationFailed(f"{problem}; {_key_advice(api_key_env, options.api_key)}") from None
+
+
+def refuse_no_url(url: str) -> None:
+    """Raise BadInput for what is no URL of a server."""
+    if not url.lower().startswith(("http://", "https://")):
+        raise BadInput(redact(f"--url {url}: a URL begins with http:// or https://, such as http://localhost:8000/v1"))
+
+
+def _key_advice(variable: str | None, key: str | None) -> str:
+    """Return how another key is given."""
+    if variable is None and key is None:
+        return f"the key is taken from {USUAL_KEY}, which is not set; --api-key-env names another variable"
+    return f"the key is that of {variable or USUAL_KEY}; --api-key-env names another variable"
 
 
 def parse_budget(written: str | None) -> Budget:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import BadInput
+from antiphon.near import listing
 
 if TYPE_CHECKING:
     from antiphon_conformance.case import BadCase, Case
@@ -98,7 +99,9 @@ def _capabilities(given: Sequence[str] | None) -> frozenset[str] | None:
         return frozenset(CAPABILITIES)
     unknown = sorted(words - set(CAPABILITIES))
     if unknown:
-        raise BadInput(f"--has {', '.join(unknown)} is not known; there are {', '.join(CAPABILITIES)}, and all")
+        raise BadInput(
+            f"--has {', '.join(unknown)} is not known{listing(unknown[0], (*CAPABILITIES, 'all'), 'there are')}"
+        )
     return frozenset(words)
 
 
@@ -109,7 +112,7 @@ def _areas(given: Sequence[str]) -> tuple[str, ...]:
     wanted = tuple(word.strip().upper() for one in given for word in one.split(",") if word.strip())
     unknown = sorted(set(wanted) - set(known))
     if unknown:
-        raise BadInput(f"--area {', '.join(unknown)} is not known; there are {', '.join(known)}")
+        raise BadInput(f"--area {', '.join(unknown)} is not known{listing(unknown[0], known, 'there are')}")
     return wanted
 
 

@@ -185,7 +185,13 @@ Replay: TypeAlias = Annotated[
     ),
 ]
 ApiKeyEnv: TypeAlias = Annotated[
-    str, typer.Option(metavar="NAME", help="The environment variable that holds the key.", rich_help_panel=LIVE)
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The environment variable that holds the key; else OPENAI_API_KEY.",
+        show_default=False,
+        rich_help_panel=LIVE,
+    ),
 ]
 Budget: TypeAlias = Annotated[
     str | None,

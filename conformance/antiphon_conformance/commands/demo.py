@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from antiphon.errors import BadInput
+from antiphon.near import listing
 
 if TYPE_CHECKING:
     from antiphon_conformance.demo_play import Outcome
@@ -67,7 +68,7 @@ def _chosen(names: Sequence[str]) -> list[DemoStream]:
     known = {stream.name: stream for stream in streams}
     for name in names:
         if name not in known:
-            raise BadInput(f"no stream is called {name!r}; there are {', '.join(known)}")
+            raise BadInput(f"no stream is called {name!r}{listing(name, known, 'there are')}")
     return [known[name] for name in dict.fromkeys(names)] or streams
 
 

@@ -32,7 +32,7 @@ def explain(
 
     found = find(rule)
     if found is None:
-        raise BadInput(f"no rule is called {rule!r}{_near(rule)}")
+        raise BadInput(f"no rule is called {rule!r}{near_rules(rule)}")
     for line in _lines(found):
         typer.echo(line)
     if examples:
@@ -40,7 +40,7 @@ def explain(
             typer.echo(line)
 
 
-def _near(wanted: str) -> str:
+def near_rules(wanted: str) -> str:
     """Return a hint at codes and names that are close to `wanted`, or at the areas there are."""
     from difflib import get_close_matches
 

@@ -42,7 +42,7 @@ def lint(
     Exits 0 if it is clean, 1 if a rule is broken, 2 on bad use, 3 if there was nothing to look at.
     """
     from antiphon_conformance import Level, check
-    from antiphon_conformance.commands.reading import no_stream, read
+    from antiphon_conformance.commands.reading import called, no_stream, read
     from antiphon_conformance.read import mapping
 
     if file == chunks == "-":
@@ -50,14 +50,16 @@ def lint(
     reading = read(file)
     events, other = reading.values, no_stream(reading)
     if other:
-        raise BadInput(f"{file} holds {other}")
+        raise BadInput(f"{called(file)} holds {other}")
     if any(isinstance(event, dict) and "choices" in event for event in events[:1]):
-        raise BadInput(f"{file} holds chunks, not events: make events of them with `antiphon convert` first")
+        raise BadInput(f"{called(file)} holds chunks, not events: make events of them with `antiphon convert` first")
     given = read(chunks) if chunks is not None else None
     if given is not None and "error" not in mapping(next(iter(given.values), None)) and (other := no_stream(given)):
-        raise BadInput(f"{chunks} holds {other}")
+        raise BadInput(f"{called(str(chunks))} holds {other}")
     if given is not None and _are_events(given.values):
-        raise BadInput(f"{chunks} holds events, not chunks: --chunks is the stream that the events were made of")
+        raise BadInput(
+            f"{called(str(chunks))} holds events, not chunks: --chunks is the stream that the events were made of"
+        )
     report = check(
         events,
         chunks=given.values if given is not None else None,
@@ -68,7 +70,10 @@ def lint(
     if not events:
         report = replace(report, findings=())
     levels = (Level.MUST, Level.SHOULD, *((Level.MAY,) if everything else ()))
-    (_print_json if as_json else _print)(file, report, report.at(*levels), everything)
+    if as_json:
+        _print_json(file, report, report.at(*levels))
+    else:
+        _print(called(file), report, report.at(*levels), everything)
     if not events:
         raise typer.Exit(NOTHING_RAN)
     failing = report.at(Level.MUST, Level.SHOULD) if strict else report.at(Level.MUST)
@@ -84,7 +89,7 @@ def _are_events(values: Sequence[Any]) -> bool:
     return named and not any("choices" in one for one in held)
 
 
-def _print_json(file: str, report: Report, findings: tuple[Finding, ...], everything: bool) -> None:
+def _print_json(file: str, report: Report, findings: tuple[Finding, ...]) -> None:
     """Write a line for each finding, and one that sums up."""
     from antiphon import __version__
     from antiphon_conformance import SUITE_VERSION, find

@@ -84,6 +84,7 @@ def matrix(
             typer.echo(f"{peer.name:<22} {peer.version or f'not installed: pip install {peer.package}'}")
         return
     unlogged()  # what is odd in the cases is odd on purpose
+    _refuse(url, model, recordings or [], [one for one in (output, save) if one is not None])
     chosen = [find_peer(one) for one in peers or []]
     parts = [read_measured(_read(file), str(file)) for file in add_to or []]
     news: list[str] = []
@@ -103,6 +104,23 @@ def matrix(
     for line in news:
         typer.echo(f"news: {line}", err=True)
     raise typer.Exit(NEWS if news else AS_MEASURED)
+
+
+def _refuse(url: str | None, model: str, recordings: Sequence[Path], written: Sequence[Path]) -> None:
+    """Raise BadInput for what would fail after all else was measured, which takes minutes."""
+    from antiphon_conformance.commands.check_live import refuse_no_url
+    from antiphon_conformance.commands.outputs import refuse_unwritable
+
+    if url is not None:
+        refuse_no_url(url)
+    if url is not None and not model:
+        raise BadInput("--url needs --model: the name of the server's model")
+    for folder in recordings:
+        if not folder.is_dir():
+            raise BadInput(
+                f"--recordings {folder}: there is no such folder; it has one of event streams for each server"
+            )
+    refuse_unwritable(written)
 
 
 def _read(file: Path) -> bytes:
@@ -190,8 +208,6 @@ def _progress() -> Generator[Callable[[str], Callable[[Run], None]]]:
 def _recordings(folder: Path, pattern: str) -> Measured:
     from antiphon_conformance.matrix import column_of, measure_recordings
 
-    if not folder.is_dir():
-        raise BadInput(f"{folder} is no folder")
     reports = measure_recordings(folder, pattern=pattern)
     columns = [
         column_of(
@@ -209,8 +225,6 @@ def _server(url: str, model: str, api_key: str, name: str, version: str) -> Meas
 
     from antiphon_conformance.matrix import column_of, measure_server
 
-    if not model:
-        raise BadInput("--url needs --model: the name of the server's model")
     report = measure_server(url, model, api_key=api_key)
     told = report.subject
     named = replace(report, subject=replace(told, name=name or told.name, version=version or told.version))

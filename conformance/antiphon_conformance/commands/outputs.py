@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -34,7 +34,7 @@ class Outputs:
     ) -> None:
         self._as_json, self._everything, self._quiet = as_json, everything, quiet
         self._files = {"jsonl": jsonl, "junit": junit, "markdown": markdown, "html": html}
-        _refuse(path for path in self._files.values() if path is not None)
+        refuse_unwritable(path for path in self._files.values() if path is not None)
         if html is not None:
             from antiphon_conformance.reports.html import needed
 
@@ -132,7 +132,7 @@ class Outputs:
         self._advance, self._stop = advance, bar.stop
 
 
-def _refuse(paths: Iterator[Path]) -> None:
+def refuse_unwritable(paths: Iterable[Path]) -> None:
     """Raise BadInput for a path that no file can be written to."""
     for path in paths:
         if path.is_dir():

@@ -12,6 +12,7 @@ from antiphon.errors import BadInput
 from antiphon.stream.sse import SSEDecoder, SSEMessage, open_format
 from antiphon_conformance.read import mapping, quoted
 
+STDIN = "-"
 DONE = b"[DONE]"
 MOST_BYTES = 512 * 1024 * 1024  # of an input: /dev/zero has no end
 
@@ -65,19 +66,29 @@ def no_stream(reading: Reading) -> str:
     return f"no stream, but one JSON object without `type` or `choices`: {quoted(held, 200)}"
 
 
+def called(file: str) -> str:
+    """Return how a message calls an input."""
+    return "standard input" if file == STDIN else file
+
+
 def read_bytes(file: str) -> bytes:
     """Return the bytes in `file`; - is standard input. Raises BadInput."""
     try:
-        if file == "-":
+        if file == STDIN:
             data = sys.stdin.buffer.read(MOST_BYTES + 1)
         else:
             with Path(file).open("rb") as opened:
                 data = opened.read(MOST_BYTES + 1)
+    except IsADirectoryError:
+        raise BadInput(
+            f"{file} is a folder: give a file, or - for standard input; `antiphon check --recordings {file}` judges the "
+            "streams of events in it"
+        ) from None
     except (OSError, ValueError) as problem:
         said = problem.strerror if isinstance(problem, OSError) else problem
-        raise BadInput(f"cannot read {file}: {said}; give a file, or - for standard input") from None
+        raise BadInput(f"cannot read {called(file)}: {said}; give a file, or - for standard input") from None
     if len(data) > MOST_BYTES:
-        raise BadInput(f"{file} has more than {MOST_BYTES} bytes, of which at most so many are read")
+        raise BadInput(f"{called(file)} has more than {MOST_BYTES} bytes, of which at most so many are read")
     return data
 
 
@@ -86,5 +97,5 @@ def _document(file: str, text: bytes) -> list[Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise BadInput(f"{file} is no JSON document: {problem}") from None
+        raise BadInput(f"{called(file)} is no JSON document: {problem}") from None
     return value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]

@@ -38,7 +38,7 @@ def rules(
         raise BadInput("--json and --markdown cannot both be")
     found = chosen(words or (), level)
     if not found:
-        typer.echo("no rule is like that; `antiphon rules` lists all", err=True)
+        typer.echo(f"no rule is like that{_near(words or ())}; `antiphon rules` lists all", err=True)
         raise typer.Exit(NOTHING_THERE)
     if as_json:
         for rule in found:
@@ -49,6 +49,13 @@ def rules(
         typer.echo(rules_page(found), nl=False)
     else:
         _print(found)
+
+
+def _near(words: Sequence[str]) -> str:
+    """Return a hint at the codes, names and areas that are meant by one word."""
+    from antiphon_conformance.commands.explain import near_rules
+
+    return near_rules(words[0]) if len(words) == 1 else ""
 
 
 def chosen(words: Sequence[str], level: str | None) -> tuple[Rule, ...]:

@@ -116,15 +116,15 @@ def _subject(
 ) -> _Subject:
     """Return what is to be shrunk. Raises BadInput for a file that holds neither chunks nor events."""
     from antiphon_conformance import judged
-    from antiphon_conformance.commands.reading import no_stream
+    from antiphon_conformance.commands.reading import called, no_stream
 
     values, done = reading.values, reading.done
     kind = judged.kind_of(values)
     if kind is None:
         other = f": it is {said}" if (said := no_stream(reading)) else ""
-        raise BadInput(f"{file} holds neither chunks (with `choices`) nor events (with `type`){other}")
+        raise BadInput(f"{called(file)} holds neither chunks (with `choices`) nor events (with `type`){other}")
     if kind == "events" and (adapter or profile):
-        raise BadInput(f"{file} holds events; --adapter and --profile are for chunks")
+        raise BadInput(f"{called(file)} holds events; --adapter and --profile are for chunks")
     if kind == "events":
         return _Subject(kind, "the events", judged.judge_events)
     if rule is not None and _about(rule) == "answers":
@@ -148,8 +148,14 @@ def _about(rule: str) -> str:
 
     found = find(rule)
     if found is None:
-        raise BadInput(f"no rule is called {rule!r}; `antiphon rules` lists them")
+        raise _no_rule(rule)
     return found.about
+
+
+def _no_rule(rule: str) -> BadInput:
+    from antiphon_conformance.commands.explain import near_rules
+
+    return BadInput(f"no rule is called {rule!r}{near_rules(rule)}; `antiphon rules` lists all")
 
 
 def _same(subject: _Subject, values: Sequence[Any], rule: str | None) -> Same | None:
@@ -159,7 +165,7 @@ def _same(subject: _Subject, values: Sequence[Any], rule: str | None) -> Same | 
 
     wanted = find(rule) if rule is not None else None
     if rule is not None and wanted is None:
-        raise BadInput(f"no rule is called {rule!r}; `antiphon rules` lists them")
+        raise _no_rule(rule)
     findings, _ = subject.judge(values)
     fitting = [one for one in findings if (one.code == wanted.code if wanted else one.level is Level.MUST)]
     return Same.as_in(subject.judge, fitting[0], findings) if fitting else None

@@ -52,6 +52,11 @@ class LiveOptions:
     concurrency: int = 1
     strict: bool = False
 
+    @property
+    def has_key(self) -> bool:
+        """Whether requests say who asks."""
+        return bool(self.api_key or self.headers or "@" in self.url)
+
 
 class Step(NamedTuple):
     """What progress tells: probe number `number` of `total` begins (`outcome` None), or is over."""

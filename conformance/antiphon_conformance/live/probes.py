@@ -6,6 +6,7 @@ import hashlib
 from fnmatch import fnmatchcase
 
 from antiphon.errors import BadInput
+from antiphon.near import listing
 
 from .probe import Probe
 from .probes_of_calls import CALLS
@@ -23,8 +24,7 @@ def chosen(patterns: tuple[str, ...]) -> tuple[Probe, ...]:
     """Return the probes that `patterns` name, all of them without any. Raises BadInput where a pattern names none."""
     for pattern in patterns:
         if not any(fnmatchcase(probe.id, pattern) for probe in PROBES):
-            known = ", ".join(probe.id for probe in PROBES)
-            raise BadInput(f"no probe is called {pattern!r}; known are: {known}")
+            raise BadInput(f"no probe is called {pattern!r}{listing(pattern, (probe.id for probe in PROBES))}")
     return tuple(
         probe for probe in PROBES if not patterns or any(fnmatchcase(probe.id, pattern) for pattern in patterns)
     )

@@ -15,13 +15,14 @@ from typing import Any
 from antiphon.errors import BadInput
 from antiphon_conformance.exchange import Exchange, Piece
 from antiphon_conformance.read import Json, listed, mapping, number, text
+from antiphon_conformance.recordings import META, SUFFIXES
 
 RUN = "run.json"
 FORMAT = 1
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 COMPANIONS: tuple[str, ...] = ("twin", "beside", "after")
 _LONGEST = 1e9  # seconds
-_META, _BODY = ".meta.json", ".sse"
+_BODY = ".sse"
 
 
 def write_run(folder: Path, facts: Mapping[str, Any]) -> None:
@@ -52,7 +53,7 @@ def write(folder: Path, name: str, exchange: Exchange) -> None:
         "companions": [one for one in COMPANIONS if getattr(exchange, one) is not None],
     }
     (folder / f"{name}{_BODY}").write_bytes(exchange.body)
-    (folder / f"{name}{_META}").write_text(_json(meta), encoding="utf-8")
+    (folder / f"{name}{META}").write_text(_json(meta), encoding="utf-8")
     for companion, other in (("twin", exchange.twin), ("beside", exchange.beside), ("after", exchange.after)):
         if other is not None:
             write(folder, f"{name}.{companion}", other)
@@ -61,11 +62,11 @@ def write(folder: Path, name: str, exchange: Exchange) -> None:
 def read_run(folder: Path) -> Json:
     """Return what is known of the recorded run; {} for a folder of other recordings. Raises BadInput for neither."""
     if not folder.is_dir():
-        raise BadInput(f"{folder} is no folder: give one that was written by --record")
+        raise BadInput(f"{folder} is no folder: give one that was written by --record{_of_events(folder)}")
     path = folder / RUN
     if not path.exists():
         if not names(folder):
-            raise BadInput(f"{folder} holds no recording: neither {RUN} nor any *{_META}")
+            raise BadInput(f"{folder} holds no recording: neither {RUN} nor any *{META}{_of_events(folder)}")
         return {}
     held = _read_json(path)
     if held.get("format") != FORMAT:
@@ -73,17 +74,25 @@ def read_run(folder: Path) -> Json:
     return held
 
 
+def _of_events(path: Path) -> str:
+    """Return what judges a file or folder that is no recording of a server, where it may hold streams of events."""
+    files = [path] if path.is_file() else list(path.glob("**/*")) if path.is_dir() else []
+    if not any(one.suffix in SUFFIXES for one in files):
+        return ""
+    return f"; streams of events are judged by --recordings {path}"
+
+
 def names(folder: Path) -> list[str]:
     """Return the names of the exchanges in a folder, without companions."""
-    found = sorted(path.name.removesuffix(_META) for path in folder.glob(f"*{_META}"))
+    found = sorted(path.name.removesuffix(META) for path in folder.glob(f"*{META}"))
     return [name for name in found if name.rpartition(".")[2] not in COMPANIONS]
 
 
 def read(folder: Path, name: str) -> Exchange | None:
     """Return the exchange called `name`, with its companions, or None. Raises BadInput for a file that is broken."""
-    if not (folder / f"{name}{_META}").exists():
+    if not (folder / f"{name}{META}").exists():
         return None
-    meta = _read_json(folder / f"{name}{_META}")
+    meta = _read_json(folder / f"{name}{META}")
     held = [companion for companion in COMPANIONS if companion in listed(meta.get("companions"))]
     others = {companion: read(folder, f"{name}.{companion}") for companion in held}
     one = _read_one(folder, name, meta)

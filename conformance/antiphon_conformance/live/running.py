@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from antiphon import __version__
-from antiphon.errors import BadInput, ConnectionFailed, ProviderError
+from antiphon.errors import BadInput
 from antiphon.profile import DEFAULT, Profile, find_profile, load_profile
 from antiphon_conformance import SUITE_VERSION
-from antiphon_conformance.exchange import Api
+from antiphon_conformance.exchange import Api, Exchange
 from antiphon_conformance.read import Json, listed, mapping, number, text
 from antiphon_conformance.results import Layer, Outcome, Run, Subject, SuiteReport
 from antiphon_providers.backends.shared import without_credentials
@@ -19,6 +19,7 @@ from antiphon_providers.backends.shared import without_credentials
 from . import recording
 from .asking import Server
 from .fitting import Fit, fit
+from .hopeless import fatal, first_model, lacks_model, models_of, told, worthless
 from .judging import judge, judge_alone
 from .notes import notes_of
 from .options import LiveOptions, Progress, Step
@@ -47,9 +48,9 @@ def describe(options: LiveOptions) -> str:
         for limit, unit in ((budget.requests, "requests"), (budget.tokens, "tokens"), (budget.seconds, "seconds"))
     )
     lines = [
-        f"{len(asked)} probes go to {without_credentials(options.url)}, the {options.api} API, "
+        f"{'1 probe goes' if len(asked) == 1 else f'{len(asked)} probes go'} to {without_credentials(options.url)}, the {options.api} API, "
         f"model {options.model or 'the first that is listed'}: "
-        f"{sum(probe.requests for probe in asked)} requests, some {sum(probe.tokens for probe in asked)} tokens",
+        f"{_many(sum(probe.requests for probe in asked), 'request')}, some {sum(probe.tokens for probe in asked)} tokens",
         f"budget: {', '.join(most)}; {options.concurrency} at a time",
     ]
     if options.record is not None:
@@ -57,12 +58,16 @@ def describe(options: LiveOptions) -> str:
     return "\n".join(lines)
 
 
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def check_live(options: LiveOptions, progress: Progress | None = None) -> SuiteReport:
     """Return what the probes found, in both layers, and the profile that fits.
 
     Runs an event loop of its own, so it is called from outside of one. Ctrl-C ends the run, and what was found so far
-    is reported. Raises BadInput for options that are none, and ProviderError where the server cannot be reached, or
-    where no model is named and it lists none.
+    is reported. Raises BadInput for options that are none, and ProviderError where the server can answer no probe: it
+    cannot be reached, refuses the key, has no such path or model; or where no model is named and it lists none.
     """
     logger, muted = logging.getLogger("antiphon"), logging.NullHandler()
     logger.addHandler(muted)  # what conversions warn of is in the chunks, and their findings tell it
@@ -79,8 +84,8 @@ def _checked(options: LiveOptions, progress: Progress) -> SuiteReport:
         raise BadInput("url is empty: give the base URL of a server, or a folder to replay")
     probes = chosen(options.probes)
     run = asyncio.run(_live(options, probes, progress))
-    if run.unreachable:
-        raise ConnectionFailed(f"{run.url} cannot be reached, so nothing was judged: {run.unreachable}")
+    if run.fatal is not None:
+        raise told(run.fatal, run.url, run.model, options.has_key, run.listed)
     return _report(run, options)
 
 
@@ -96,6 +101,7 @@ class Collected:
     results: dict[str, Taken] = field(default_factory=dict[str, Taken])
     others: list[str] = field(default_factory=list[str])  # names of recordings that belong to no probe
     interrupted: bool = False
+    listed: tuple[str, ...] = ()  # models of a server that has not the one that is asked for
     judged: dict[str, tuple[Asked, tuple[Run, ...]]] = field(default_factory=dict[str, "tuple[Asked, tuple[Run, ...]]"])
 
     @property
@@ -119,10 +125,9 @@ class Collected:
         return known[1]
 
     @property
-    def unreachable(self) -> str:
-        """Why there was no connection at all, "" where there was one."""
-        tried = [taken.first for taken in self.results.values() if taken.first is not None]
-        return tried[0].message if tried and all(one.failure == "connect" for one in tried) else ""
+    def fatal(self) -> Exchange | None:
+        """The first answer, where it says that no probe can be answered."""
+        return fatal(list(self.results.values()))
 
 
 # --- live ---------------------------------------------------------------------------------------------------------
@@ -132,10 +137,12 @@ async def _live(options: LiveOptions, probes: tuple[Probe, ...], progress: Progr
     server = Server(options.url, options.api, options.timeouts, options.api_key, options.headers)
     run = Collected(without_credentials(options.url) or "", options.model, options.api, _base(options), probes)
     try:
-        run.model = options.model or await _first_model(server)
+        run.model = options.model or await first_model(server, run.url, options.has_key)
         if options.record is not None:
             recording.write_run(options.record, _facts(run))
         await _Runner(options, server, run, progress).run()
+        if run.fatal is not None and lacks_model(run.fatal, run.model):
+            run.listed = await models_of(server)
     except asyncio.CancelledError:
         run.interrupted = True
     for probe in probes:
@@ -152,16 +159,6 @@ def _base(options: LiveOptions) -> Profile:
     if options.profile is not None:
         return load_profile(options.profile)
     return find_profile(base_url=options.url) or replace(DEFAULT, name=FITTED)
-
-
-async def _first_model(server: Server) -> str:
-    try:
-        models = await server.models()
-    except ProviderError as problem:
-        raise type(problem)(f"no model is named, and the server cannot be asked for one: {problem}") from None
-    if not models:
-        raise BadInput("no model is named, and the server lists none: name one")
-    return models[0]
 
 
 @dataclass(slots=True)
@@ -234,6 +231,11 @@ class _Runner:
         results = list(self.collected.results.values())
         tried = [taken for taken in results if taken.first is not None]
         dead = [taken for taken in tried if taken.first is not None and not taken.first.pieces and taken.first.failure]
+        if self.collected.fatal is not None:
+            return "no request to this server can be answered, as its first answer says"
+        alike = worthless(results, IN_A_ROW)
+        if alike:
+            return f"the first {IN_A_ROW} probes were all answered with {alike}"
         if tried and tried[0] in dead:
             return f"the server did not answer the first probe: {tried[0].first.message if tried[0].first else ''}"
         last = tried[-IN_A_ROW:]

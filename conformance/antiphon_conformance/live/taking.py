@@ -19,6 +19,7 @@ from .probe import LIMIT, OVERLONG, Probe, Shape
 
 LEAVERS = 3  # clients that leave before one stays: a server with few slots has none left by then
 LEAVE_AFTER = 3  # pieces
+MOST_SAID = 120  # characters of what a server says
 LEAD = 0.1  # seconds between a request and the whole second that its answer is to go over
 OUTPUT = '{"degrees": 12}'  # what every tool gives
 
@@ -153,4 +154,6 @@ def refusal_said(exchange: Exchange) -> str:
     except (ValueError, RecursionError):
         held = {}
     said = text(mapping(held.get("error")).get("message")) or text(held.get("detail"))
-    return f"status {exchange.status}: {' '.join(said.split())[:120]}" if said else f"status {exchange.status}"
+    words = " ".join(said.split())
+    words = words if len(words) <= MOST_SAID else f"{words[:MOST_SAID]}…"
+    return f"status {exchange.status}: {words}" if said else f"status {exchange.status}"

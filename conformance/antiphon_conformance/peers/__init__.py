@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import BadInput, ExtraMissing
+from antiphon.near import listing
 
 if TYPE_CHECKING:
     from antiphon_conformance.adapters import ChunkStyle, PythonAdapter
@@ -92,7 +93,7 @@ def find_peer(name: str) -> Peer:
     wanted = name.replace("-", "_")
     found = next((peer for peer in PEERS if wanted in (peer.name, peer.package.replace("-", "_"))), None)
     if found is None:
-        raise BadInput(f"no peer is called {name!r}; there are {', '.join(peer.name for peer in PEERS)}")
+        raise BadInput(f"no peer is called {name!r}{listing(wanted, (peer.name for peer in PEERS), 'there are')}")
     return found
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from antiphon.errors import BadInput
+from antiphon.near import listing
 from antiphon_conformance import SUITE_VERSION
 
 
@@ -16,7 +17,7 @@ def required(version: str = "") -> frozenset[str]:
     wanted = version or SUITE_VERSION
     file = files(__name__).joinpath(f"{wanted}.toml")
     if wanted not in versions():
-        raise BadInput(f"there are no requirements {wanted!r}; there are {', '.join(versions())}")
+        raise BadInput(f"there are no requirements {wanted!r}{listing(wanted, versions(), 'there are')}")
     return frozenset(tomllib.loads(file.read_text("utf-8"))["rules"])
 
 

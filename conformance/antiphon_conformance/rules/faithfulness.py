@@ -74,7 +74,8 @@ def all_reasoning(trace: Trace) -> Iterator[Found]:
     needs=(Need.CHUNKS,),
 )
 def nothing_invented(trace: Trace) -> Iterator[Found]:
-    """No text, refusal, reasoning or call is in the items that is not in the chunks."""
+    """No text, refusal, reasoning or call is in the items that is not in the chunks. White space counts as any other
+    text, also where it is all of one; what stood alone between items in the chunks may be there or not."""
     if trace.said is None or trace.said.quirks:
         return
     for kind in _TEXTS:

@@ -38,8 +38,8 @@ REASONING_FAMILIES = ("reasoning_text", "reasoning_summary_text")
     broken_by=(MANTLE,),
 )
 def part_added_text_done_part_done(trace: Trace) -> Iterator[Found]:
-    """A part is added, has its deltas, its text done, and is done, each of these once but the deltas, before its item
-    is done."""
+    """The events about a part come in this order: it is added, any number of deltas, its text is done, it is done; then
+    its item is done. None but the deltas may be missing or come twice."""
     for breaches in trace.illegal("PRT001"):
         yield from as_found(breaches)
 

@@ -240,12 +240,20 @@ def _chain(error: BaseException, outer: BaseException | None) -> list[BaseExcept
     one: BaseException | None = error
     while one is not None and one is not outer and one not in chain:
         chain.append(one)
-        original = getattr(one, "original_exception", None)  # any-llm and LiteLLM keep the SDK's error there
-        one = original if isinstance(original, BaseException) else one.__cause__ or one.__context__
+        one = _cause(one)
     known = [one for one in chain if not isinstance(one, StopAsyncIteration | StopIteration) and not _is_mute(one)]
     told = [one for one in known if type(one).__name__ in _BY_NAME or not type(one).__module__.startswith(_WRAPPERS)]
     known = told or known
     return known or chain
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """Return what an exception was raised for. httpcore raises its own again `from None`, anyio means it."""
+    original = getattr(error, "original_exception", None)  # any-llm and LiteLLM keep the SDK's error there
+    if isinstance(original, BaseException):
+        return original
+    ends = error.__suppress_context__ and type(error).__module__.startswith("anyio")
+    return error.__cause__ or (None if ends else error.__context__)
 
 
 def _is_mute(error: BaseException) -> bool:

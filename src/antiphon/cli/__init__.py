@@ -18,10 +18,14 @@ import typer
 from typer.core import TyperGroup
 
 from antiphon import __version__
-from antiphon.errors import AntiphonError, BackendNotFound, ProfileNotFound
+from antiphon.errors import AntiphonError, BackendNotFound, BadInput, ProfileNotFound
+from antiphon.near import listing
 
 GROUP = "antiphon.commands"
 OWN = {"convert": "antiphon.cli.convert:convert", "serve": "antiphon.cli.serve:serve"}
+# command -> where a word that stands behind its name belongs
+BEHIND = {"serve": ": a backend is given as --backend {}, a file of settings as --config FILE"}
+HELP = "`antiphon --help` says what each does"
 BAD_USE = 2
 READER_GONE = 141  # 128 + SIGPIPE, which is what a shell reports of a program whose reader went away
 
@@ -50,6 +54,21 @@ class Commands(TyperGroup):
         point = entries().get(cmd_name)
         return None if point is None else load_command(point)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Return the command that the first word names. Raises BadInput, which says which one is meant, and for a word
+        after it that the command takes behind an option alone."""
+        known = sorted(entries())
+        if args[0] not in known:
+            raise BadInput(f"there is no command {args[0]!r}{listing(args[0], known, 'there are')}; {HELP}")
+        found: tuple[Any, Any, list[str]] = super().resolve_command(ctx, args)
+        name, command, rest = found
+        if rest and rest[0][:1] not in ("", "-") and all(one.param_type_name == "option" for one in command.params):
+            from antiphon.stream.faults import redact
+
+            word, hint = redact(rest[0]), BEHIND.get(name, "")
+            raise BadInput(f"{name} takes options alone, and {word!r} is none{hint.format(word)}")
+        return found
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what its user got wrong is one message, and a reader that went away none."""
         try:
@@ -71,7 +90,7 @@ def _told(problem: AntiphonError) -> str:
         case ProfileNotFound(found=found):
             return f"--profile: {found}"
         case BackendNotFound(found=found):
-            return f"--backend: {found}"
+            return f"--backend: {found}; or a URL, such as http://127.0.0.1:8000/v1"
         case _:
             return str(problem)
 

@@ -191,6 +191,8 @@ def read_request(file: Path | None) -> dict[str, Any] | None:
     """Return the request in `file`. Raises BadInput where it is no JSON object."""
     if file is None:
         return None
+    if str(file) == "-":
+        raise BadInput("--request takes a file: standard input is for the chunks")
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
     except OSError as problem:

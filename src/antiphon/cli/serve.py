@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 
 SECTION_BACKEND, SECTION_SAFETY = "The backend", "Safety"
 CANNOT_LISTEN = 1  # not 2, which is for what stays wrong however often it is tried
+_FREE = "; --port 0 takes a free one"
+# why nothing can listen -> the way out
+WAYS = {
+    errno.EADDRINUSE: f"; end what listens there, or give another --port{_FREE}",
+    errno.EACCES: f"; ports below 1024 are for the system: give another --port{_FREE}",
+    errno.EADDRNOTAVAIL: "; it is no address of this machine: 127.0.0.1 is for this machine alone, 0.0.0.0 for all",
+}
 
 
 def serve(
@@ -95,6 +103,7 @@ def serve(
 
     antiphon serve --config antiphon.toml --workers 2
     """
+    _refuse_host(host)
     given = _backends(backend or [], profile, backend_key_env, pass_key)
     options: dict[str, Any] = {
         "backends": given or None,
@@ -129,6 +138,7 @@ def _run(
         ) from None
     settings = process.served_config(path, options, host, insecure=insecure)
     process.check_workers(settings, workers)
+    process.check_store(settings)
     app = process.served_app(settings)  # a fault in the settings shows here, before anything listens
     where = _place(host, port)
     typer.echo(_greeting(settings, where, workers))
@@ -173,16 +183,36 @@ def _backends(given: list[str], profile: str | None, key_env: str | None, pass_k
 
 def _what(given: str, target: str) -> str:
     """Return whether the target of a --backend is a "url" or a "kind". Raises BadInput where it is neither."""
+    if not target:
+        raise BadInput(f"--backend {given!r}: a URL is expected, or a kind, or NAME=URL")
     if target.lower().startswith(("http://", "https://")):
         return "url"
     if re.search(r"[:/.]|^localhost", target):
-        way = f": such as --backend http://{target}" if "://" not in target and target[:1].isalnum() else ""
+        way = f", such as --backend {given.removesuffix(target)}http://{target}" if "://" not in target else ""
         raise BadInput(redact(f"--backend {given}: a URL begins with http:// or https://{way}"))
     takes_option(target, "timeout")  # a kind that there is not is told now
     return "kind"
 
 
+def _refuse_host(host: str) -> None:
+    """Raise BadInput for what is more than a host; end the command where there is none of that name."""
+    if host.startswith("unix:"):
+        return
+    scheme, _, bare = host.rpartition("://")
+    name, _, port = bare.partition("/")[0].partition(":")
+    if scheme or (port.isdecimal() and ":" not in port):
+        way = f"--host {name}{f' --port {port}' if port else ''}"
+        raise BadInput(f"--host {host}: a name or an address alone is expected, as in {way}")
+    try:
+        socket.getaddrinfo(host or None, 0, flags=socket.AI_PASSIVE)
+    except OSError as problem:
+        typer.echo(f"antiphon: --host {host}: nothing can listen there: {problem.strerror or problem}", err=True)
+        raise typer.Exit(CANNOT_LISTEN) from None
+
+
 def _page(enabled: bool | None, content: bool) -> dict[str, Any] | None:
+    if enabled is False and content:
+        raise BadInput("--content shows what was said in the page, and --no-page switches that off: leave one out")
     said = {"enabled": enabled, "content": content or None}
     return {name: value for name, value in said.items() if value is not None} or None
 
@@ -201,8 +231,10 @@ def _place(host: str, port: int) -> dict[str, Any]:
             return {"uds": _probed_path(host.removeprefix("unix:"))}
         return {"host": host, "port": _probed_port(host, port)}
     except OSError as problem:
-        option = f"--host {host}" if host.startswith("unix:") else f"--host {host} --port {port}"
-        typer.echo(f"antiphon: {option}: nothing can listen there: {problem.strerror or problem}", err=True)
+        is_port = not host.startswith("unix:")
+        option, ways = (f"--host {host} --port {port}", WAYS) if is_port else (f"--host {host}", {})
+        said = f"{option}: nothing can listen there: {problem.strerror or problem}{ways.get(problem.errno or 0, '')}"
+        typer.echo(f"antiphon: {said}", err=True)
         raise typer.Exit(CANNOT_LISTEN) from None
 
 

@@ -19,12 +19,12 @@ from antiphon.errors import BadInput
 from antiphon.near import nearest
 from antiphon.variable import key_in
 
-from .unfit import Place, holds, told, variable_of, variables
+from .unfit import OPTIONS, Place, holds, told, variable_of, variables
 
 MEMORY = "memory"  # a store that ends with the process
 NO_STORE = "none"
 PREFIX, INNER = "ANTIPHON_", "__"  # of environment variables: before each name, and between the parts of one
-ALONE = (f"{PREFIX}API_KEY",)  # what `antiphon serve` reads, and is no setting
+ALONE = ("api_key", *OPTIONS)  # of variables that are no settings, though they look like some
 WHOLE = "the configuration of the gateway"
 LONGEST = 3e9  # seconds: no clock of a database or an event loop goes much further
 Seconds = Annotated[float, Field(gt=0, le=LONGEST)]
@@ -175,10 +175,12 @@ def load_config(path: str | Path | None = None, options: Mapping[str, Any] | Non
     _check_names()
 
     def whence(place: Place) -> str:
-        variable = None if holds(options or {}, place) else variable_of(place, PREFIX, INNER)
-        if variable is not None:
+        if holds(options or {}, place):
+            return WHOLE
+        variable, is_whole = variable_of(place, PREFIX, INNER)
+        if variable and (is_whole or not holds(held, place)):
             return f"the environment variable {variable}"
-        return f"the configuration {path}" if holds(held, place) and not holds(options or {}, place) else WHOLE
+        return f"the configuration {path}" if holds(held, place) else WHOLE
 
     try:
         settings = _settings(held)(**(options or {}))
@@ -213,7 +215,7 @@ def _check_names() -> None:
     """Raise BadInput for a variable that is meant as a setting, and names none: it would do nothing, in silence."""
     for name in os.environ:
         part = name.removeprefix(PREFIX).partition(INNER)[0].lower()
-        if not name.startswith(PREFIX) or name in ALONE or part in GatewayConfig.model_fields:
+        if not name.startswith(PREFIX) or part in (*ALONE, *GatewayConfig.model_fields):
             continue
         meant = _variable_like(name)
         if meant is not None or INNER in name:

@@ -25,6 +25,7 @@ _DRIVERS = {
     "postgres": "postgresql+asyncpg",
 }
 _KNOWN = 'the store may be sqlite:///antiphon.db, postgresql://host/name, "memory" or "none"'
+_FILE = re.compile(r"[\\/]|\.(db|sqlite3?)$")  # what looks like a path
 LARGE = 256 * 1024  # bytes of JSON: packed within a millisecond or two
 
 
@@ -34,7 +35,8 @@ def engine_url(url: str) -> str:
         return "sqlite+aiosqlite:///:memory:"
     scheme, colon, rest = url.partition("://")
     if not colon or not re.fullmatch(r"[a-z0-9+]+", scheme):
-        raise BadInput(f"store.url is no database URL: {_KNOWN}")
+        meant = f"did you mean sqlite:///{url}? The" if not colon and _FILE.search(url) else "the"
+        raise BadInput(f"store.url is no database URL; {meant}{_KNOWN.removeprefix('the')}")
     return f"{_DRIVERS.get(scheme, scheme)}://{rest}"
 
 

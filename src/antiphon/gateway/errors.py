@@ -37,6 +37,9 @@ FAILURES: tuple[tuple[type[ProviderError], int, str], ...] = (
     (BadAnswer, 502, "backend_answer_unreadable"),
     (ProviderError, 502, "server_error"),
 )
+WRONG_URL = (
+    "; the backend has no such model, or its configured URL is not the base of its API, which mostly ends with /v1"
+)
 
 
 class ApiError(AntiphonError):
@@ -138,4 +141,5 @@ def _failed(problem: ProviderError) -> ApiError:
     wait = problem.retry_after
     headers = {} if wait is None else {"Retry-After": str(math.ceil(wait))}
     said = code if fixed or not problem.code else problem.code
-    return ApiError(status, redact(str(problem)), code=said, param=problem.param, headers=headers)
+    hint = WRONG_URL if isinstance(problem, NotFound) and not problem.code else ""
+    return ApiError(status, redact(str(problem)) + hint, code=said, param=problem.param, headers=headers)

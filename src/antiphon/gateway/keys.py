@@ -76,7 +76,7 @@ class Keys:
         name, key = named.groups() if named else (None, line)
         fault = _fault(key)
         if fault:
-            raise BadInput(f"{place}: it {fault}; {_WAY}")
+            raise BadInput(f"{place}: the API key {fault}; {_WAY}")
         owner = _digest(f"name {name}" if name else f"key {key}")
         self._owners.append((_hashed(key), owner))
 

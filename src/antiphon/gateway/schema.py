@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from antiphon.near import nearest
+from antiphon.request.params import MEANT
+
 from .errors import ApiError, invalid
 
 Schema: TypeAlias = Mapping[str, Any]
@@ -93,7 +96,8 @@ def check(given: Mapping[str, Any], properties: Mapping[str, Schema], required: 
     """Raise ApiError for the first thing in `given` that is wrong. Null is as not given; unknown names are let through."""
     for name in required:
         if given.get(name) is None:
-            raise invalid(name, f"Missing required parameter: '{name}'.", "missing_required_parameter")
+            said = f"Missing required parameter: '{name}'.{_instead(name, given, properties)}"
+            raise invalid(name, said, "missing_required_parameter")
     for name, value in given.items():
         if value is not None and name in properties:
             for fault in _faults(value, properties[name], name):
@@ -138,6 +142,14 @@ def _bounds(value: Any, schema: Schema, path: str) -> Iterator[ApiError]:
         if len_wrong(value, schema.get(least, 0), schema.get(most)):
             limit = f"at most {schema[most]}" if least not in schema or len(value) else f"at least {schema[least]}"
             yield invalid(path, f"Invalid value for '{path}': it has {len(value)} {words}, and {limit} are allowed.")
+
+
+def _instead(name: str, given: Mapping[str, Any], properties: Mapping[str, Schema]) -> str:
+    """Return what a message says more where a parameter came under another name, or misspelt."""
+    for came in given:
+        if came not in properties and len(came) <= 64 and (MEANT.get(came) == name or nearest(came, (name,)) == name):
+            return f" {came!r} came: did you mean {name!r}?"
+    return ""
 
 
 def len_wrong(value: Any, least: int, most: int | None) -> bool:

@@ -16,6 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
+from antiphon.near import nearest
+
 from .answer import DONE_MARKER, Answer
 from .bodies import Body, read_body
 from .errors import ApiError, error_of, label_of
@@ -34,6 +36,7 @@ EVENT_HEADERS = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),  # nginx would hold events back
 )
+CHAT = "/chat/completions"  # which is there to say that it is not
 LEFT = 499  # what nginx logs for a client that went away; nobody gets it
 
 
@@ -218,7 +221,7 @@ async def not_served(request: Request, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 500
     methods = allowed(request) if status == 405 else []
     said = {
-        404: "there is no such path",
+        404: f"there is no such path{meant_path(request)} GET /openapi.json lists all",
         405: f"{request.method[:20]} is not possible here, but {', '.join(methods)}",
     }.get(status, "bad request")
     code = {404: "unknown_url", 405: "method_not_allowed"}.get(status)
@@ -227,6 +230,15 @@ async def not_served(request: Request, problem: Exception) -> Response:
         gateway, ApiError(status, said, code=code, headers={"Allow": ", ".join(methods)} if methods else {})
     )
     return counted(gateway, "none", response)
+
+
+def meant_path(request: Request) -> str:
+    """Return what a message says more of a path that there is not: the one that is spelt nearly so."""
+    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    routes = (one.path for one in request.app.routes if isinstance(one, Route))
+    known = (one for one in routes if "{" not in one and not one.endswith(CHAT))
+    close = nearest(path, known, 0.8)
+    return "." if close is None else f": did you mean {close}?"
 
 
 def allowed(request: Request) -> list[str]:

@@ -49,12 +49,12 @@ EXPECTED = {
     "tuple_type": "a list is expected",
 }
 # Python's types, as TOML and JSON have them -> what they are called
-CAME: tuple[tuple[type, str], ...] = (
+CAME: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (bool, "true or false"),
     (str, "text"),
-    (int | float, "a number"),  # type: ignore[arg-type]  # isinstance takes a union
-    (Mapping, "a table"),
-    (Sequence, "a list"),
+    ((int, float), "a number"),
+    (dict, "a table"),
+    ((list, tuple), "a list"),
 )
 
 
@@ -65,7 +65,11 @@ def told(problem: ValidationError, root: type[BaseModel], whence: Callable[[Plac
         redact(f"{whence(one['loc'])}: {dotted(one['loc'])}: {_fault(one, tables)}")
         for one in problem.errors(include_url=False)
     ]
-    return faults[0] if len(faults) == 1 else "\n".join([f"{len(faults)} settings are wrong:", *(f"- {one}" for one in faults)])
+    return (
+        faults[0]
+        if len(faults) == 1
+        else "\n".join([f"{len(faults)} settings are wrong:", *(f"- {one}" for one in faults)])
+    )
 
 
 def tables_of(root: type[BaseModel], inside: str = "") -> Tables:
@@ -102,9 +106,8 @@ def _fault(one: Any, tables: Tables) -> str:
     expected = EXPECTED.get(one["type"])
     if expected is None:
         return str(one["msg"]).replace("Input should be", "it should be")
-    if expected == TABLE and len(place) <= 2 and place[0] in SHAPES:
-        return SHAPES[str(place[0])]
-    return f"{expected}, and {_kind(one['input'])} came"
+    shape = SHAPES.get(str(next(iter(place), ""))) if expected == TABLE and len(place) <= 2 else None
+    return shape or f"{expected}, and {_kind(one['input'])} came"
 
 
 def _kind(value: Any) -> str:
@@ -158,14 +161,15 @@ def variables(root: type[BaseModel], prefix: str, inner: str) -> list[str]:
     ]
 
 
-def variable_of(place: Place, prefix: str, inner: str) -> str | None:
-    """Return the environment variable that the setting at a place, or a table around it, was given in."""
+def variable_of(place: Place, prefix: str, inner: str) -> tuple[str, bool]:
+    """Return the environment variable that the setting at a place, or a table around it, may have been given in, and
+    whether it is that of the setting alone; "" where there is none."""
     given = {name.upper(): name for name in os.environ}
     for length in range(len(place), 0, -1):
         name = prefix + inner.join(map(str, place[:length])).upper()
         if name in given:
-            return given[name]
-    return None
+            return given[name], length == len(place)
+    return "", False
 
 
 def holds(held: Any, place: Place) -> bool:

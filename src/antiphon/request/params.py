@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from antiphon.near import nearest
 from antiphon.profile import DEFAULT
 from antiphon.stream.chunk import is_object, text_of, word
 
@@ -84,8 +85,8 @@ def _pass(path: str, name: str, value: Any, scope: Scope, body: Body) -> None:
     elif name in HINTS:
         scope.report.ignored(path, name, f"profile {profile.name!r} does not take it")
     else:
-        why = f"profile {profile.name!r} does not take it" if name in OPENAI else "chat has no such parameter"
-        scope.report.dropped(path, _told(name, value), UNCARRIED.get(name, why))
+        why = f"profile {profile.name!r} does not take it" if name in OPENAI else UNCARRIED.get(name)
+        scope.report.dropped(path, _told(name, value), why or _no_such(name))
 
 
 def _put(path: str, name: str, value: Any, scope: Scope, body: Body) -> None:
@@ -116,7 +117,7 @@ def carry_text(request: Json, scope: Scope, body: Body, *, tools: bool = False) 
         _pass("text.verbosity", "verbosity", text["verbosity"], scope, body)
     for name, one in text.items():
         if name not in ("verbosity", "format") and one is not None:
-            scope.report.dropped(f"text.{name}", name, "chat has no such parameter")
+            scope.report.dropped(f"text.{name}", name, NO_SUCH)
     form = optional_record(text.get("format"), "text.format")
     kind = form.get("type")
     if kind is None and any(one is not None for one in form.values()):
@@ -282,8 +283,25 @@ UNCARRIED: dict[str, str] = {
     "max_tool_calls": "chat has no such limit",
     "context_management": "chat backends manage no context",
 }
+# what Chat Completions and older clients call a parameter -> the Responses API's own
+MEANT: dict[str, str] = {
+    **dict.fromkeys(("max_tokens", "max_completion_tokens", "max_new_tokens"), "max_output_tokens"),
+    **dict.fromkeys(("messages", "inputs"), "input"),
+    **dict.fromkeys(("system", "system_prompt"), "instructions"),
+    "functions": "tools",
+    "function_call": "tool_choice",
+    "reasoning_effort": "reasoning.effort",
+}
+NO_SUCH = "the Responses API has no such parameter"
+KNOWN = (*sorted(ELSEWHERE), *SAME, *sorted(OPENAI | HINTS), *CARRIERS, *UNCARRIED)
+
+
+def _no_such(name: str) -> str:
+    """Return why a parameter is left out that nobody knows, and which one is meant."""
+    meant = MEANT.get(name) or nearest(name, KNOWN)
+    return NO_SUCH if meant is None else f"{NO_SUCH}; did you mean {meant!r}?"
 
 
 def _told(name: str, value: Any) -> str:
     """Return a value in words for the report: a plain one as it is, of all else that it was given."""
-    return f"{value!r:.40}" if isinstance(value, bool | int | float) else text_of(name)
+    return f"the value {value!r:.40}" if isinstance(value, bool | int | float) else text_of(name)

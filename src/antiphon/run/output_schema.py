@@ -81,7 +81,8 @@ class AgentOutputSchema(AgentOutputSchemaBase):
             bare = fitting(alone.validate_json, json_str)  # a model that sees an object may leave the wrap
             read = read if isinstance(bare, Unfit) else {WRAPPER: bare}
         if isinstance(read, Unfit):
-            raise ModelBehaviorError(f"Invalid JSON when parsing the output as {self.name()}: {read.why}")
+            why = read.why.removeprefix("the answer: Invalid JSON: ")
+            raise ModelBehaviorError(f"Invalid JSON when parsing the output as {self.name()}: {why}")
         return read[WRAPPER] if self._wrapped else read
 
     def _made_strict(self) -> dict[str, Any]:
