@@ -43,9 +43,11 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def listening(app: Any) -> AsyncIterator[str]:
-    """Serve an ASGI app on loopback while the block lasts; gives its URL."""
-    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=2, lifespan="on")
+async def listening(app: Any, http: Any = "auto") -> AsyncIterator[str]:
+    """Serve an ASGI app on loopback while the block lasts; gives its URL. `http`: what reads HTTP."""
+    config = uvicorn.Config(
+        app, log_level="error", access_log=False, timeout_graceful_shutdown=2, lifespan="on", http=http
+    )
     server = uvicorn.Server(config)
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))

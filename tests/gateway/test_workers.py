@@ -6,16 +6,19 @@ import asyncio
 import os
 import re
 import signal
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx2
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.gateway.beside import Beside
+from antiphon.gateway.folders import held, shared_folder
 from antiphon.gateway.gallery import Gallery, Picture
 from antiphon.gateway.metrics import Metrics
 
@@ -225,3 +228,31 @@ async def _again(served: Served) -> dict[str, float]:
                 return await counted(served)
             except httpx2.TransportError:
                 await asyncio.sleep(0.1)
+
+
+def shared(among: Path) -> set[Path]:
+    """Return the folders that processes share, after another one was made and removed."""
+    with shared_folder() as fresh:
+        return {*among.glob("antiphon-*")} - {fresh}
+
+
+async def test_what_killed_processes_left_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them at once, so that nobody was there to remove it; not what others still hold, nor what is none of them."""
+    (foreign := tmp_path / "antiphon-of-somebody").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with shared_folder() as beside:
+        async with serving(tmp_path / "state", "--workers", "2", TMPDIR=str(tmp_path)) as served:
+            await until(served, processes=2)
+            serves = shared(tmp_path)
+            (its,) = serves - {foreign, beside}
+            for pid in (served.process.pid, *workers(served.process.pid)):
+                os.kill(pid, signal.SIGKILL)
+            await served.process.wait()
+        left = its.exists()
+        with held(its):
+            is_held = shared(tmp_path)
+        after = shared(tmp_path)
+    assert (left, is_held) == (True, serves)
+    assert (after, shared(tmp_path)) == ({foreign, beside}, {foreign})

@@ -687,20 +687,50 @@ async def test_no_key_is_said_by_a_response_that_did_not_fail(repair: bool) -> N
     assert KEY[:8] not in response.to_json()
 
 
-@pytest.mark.parametrize("gone", [[Act.CLOSE], [Act.RESET]], ids=["closed", "reset"])
+# what a server does to the second request on a connection, and how often it is sent then
+KEPT: dict[str, tuple[Script, int]] = {
+    "closes it": ([Act.CLOSE], 2),
+    "resets it": ([Act.RESET], 2),
+    "closes it after a letter": ([b"H", Act.CLOSE], 1),
+    "resets it in the head": ([b"HTTP/1.1 200 OK\r\nContent", Pause(0.02), Act.RESET], 1),
+    "closes it after hints": ([b"HTTP/1.1 103 Early Hints\r\n\r\n", Act.CLOSE], 1),
+}
+
+
+@pytest.mark.parametrize(("fate", "sent"), KEPT.values(), ids=KEPT)
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
-async def test_a_kept_connection_that_is_gone_is_made_again(gone: Script, streamed: bool) -> None:
+async def test_a_kept_connection_that_is_gone_is_made_again(fate: Script, sent: int, streamed: bool) -> None:
+    """And where anything of an answer came, that is an error."""
     whole: dict[str, Any] = {"id": "resp_1", "object": "response", "status": "completed", "model": "tiny", "output": []}
     good = chunked([data({"type": "response.completed", "sequence_number": 0, "response": whole})])
 
     def script(_: Request) -> Script:
-        return gone if len(server.requests) == 2 else good if streamed else answer(whole)
+        return fate if len(server.requests) == 2 else good if streamed else answer(whole)
+
+    async def asked() -> str:
+        try:
+            created = await model.create({"input": "hi"}, stream=streamed)
+            last = [event async for event in created][-1].response if streamed else created
+        except ConnectionFailed as error:
+            return str(error)
+        return str(last.status)
 
     async with serve(script) as server:
         model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", api_key="k")
-        for _ in range(3):
-            created = await model.create({"input": "hi"}, stream=streamed)
-            last = [event async for event in created][-1].response if streamed else created
-            assert last.status == "completed"
+        first, second, third = [await asked() for _ in range(3)]
         await model.close()
-        assert (len(server.requests), server.connections) == (4, 2)
+        assert (first, third, len(server.requests), server.connections) == ("completed", "completed", 2 + sent, 2)
+        assert second == "completed" if sent == 2 else "the connection to the server failed: " in second
+
+
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("script", [
+    pytest.param(answer("not gzip", content_type="application/json", content_encoding="gzip"), id="not compressed as it says"),
+    pytest.param(answer("", "307 Temporary Redirect", location="/v1/responses"), id="a circle"),
+])  # fmt: skip
+async def test_what_asking_again_does_not_mend(script: Script, streamed: bool) -> None:
+    async with serve(script) as server:
+        model = OpenAIResponsesModel("tiny", base_url=f"{server.url}/v1", api_key="k")
+        with pytest.raises(BadAnswer, match="cannot be read"):
+            await (listen(model) if streamed else ask(model))
+        await model.close()

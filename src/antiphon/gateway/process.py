@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -26,7 +25,9 @@ from antiphon.errors import BadInput
 
 from .app import create_app
 from .beside import Beside
-from .config import MEMORY, GatewayConfig, load_config
+from .config import MEMORY, NO_STORE, GatewayConfig, load_config
+from .database import engine_url, file_of
+from .folders import held, shared_folder
 from .gallery import Gallery
 from .gateway import Gateway
 from .logs import be_quiet
@@ -65,6 +66,16 @@ def check_workers(config: GatewayConfig, workers: int) -> None:
         raise BadInput(
             f"--workers {workers}: each process would keep responses for itself in memory, and the others would not "
             "find them. Name a database with --store, or none with --store none"
+        )
+
+
+def check_store(config: GatewayConfig) -> None:
+    """Raise BadInput for an SQLite file in a folder that there is not: it could never be made."""
+    path = file_of(engine_url(config.store.url)) if config.store.url != NO_STORE else None
+    if path is not None and not Path(path).resolve().parent.is_dir():
+        raise BadInput(
+            f"store.url: the folder {Path(path).resolve().parent} is not there: make it, or name another database; "
+            "sqlite:///antiphon.db is in the folder where the command runs, sqlite:////srv/antiphon.db in /srv"
         )
 
 
@@ -118,6 +129,7 @@ def served_app(config: GatewayConfig, folder: Path | None = None) -> Starlette:
         be_quiet()
         async with AsyncExitStack() as stack:
             if folder is not None:
+                stack.enter_context(held(folder))
                 gateway.beside = Beside(folder, gateway.metrics, gateway.gauges)
                 await stack.enter_async_context(gateway.beside.writing())
             if folder is not None and gateway.page is not None:
@@ -154,9 +166,9 @@ def worker_app() -> Starlette:
 @contextmanager
 def workers(path: Path | None, options: Mapping[str, Any], host: str, *, insecure: bool) -> Generator[None]:
     """Tell the workers that are started in the block what to serve; they share a folder meanwhile."""
-    with tempfile.TemporaryDirectory(prefix="antiphon-") as folder:
+    with shared_folder() as folder:
         spec = {"path": str(path.resolve()) if path else None, "options": options, "host": host, "insecure": insecure}
-        os.environ[SPEC] = json.dumps({**spec, "folder": folder})
+        os.environ[SPEC] = json.dumps({**spec, "folder": str(folder)})
         yield
 
 

@@ -15,13 +15,16 @@ class KeptConnections(httpx2.AsyncClient):
 
     Servers close idle connections when they like (llama.cpp's and uvicorn's after five seconds), also in the moment in
     which a request is sent, so one that got not a byte of an answer on a connection of an earlier request was refused
-    by nobody (RFC 9112, section 9.3.1). The second time it goes out on a new connection. A request that went out on a
+    by nobody (RFC 9112, section 9.3.1). The second time it takes none that was idle then. A request that went out on a
     new one is never sent again, nor is one whose body is read from somewhere while it is sent.
+
+    What a server sent beyond an answer is no answer to the next request, which gets RemoteProtocolError.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._losses = _Losses()
+        self.event_hooks = {"response": [_was_asked_for]}
         for transport in (self._transport, *self._mounts.values()):
             if isinstance(transport, httpx2.AsyncHTTPTransport):
                 # httpx2 2.16 has no argument for what httpcore2 calls `network_backend`.
@@ -82,24 +85,24 @@ class _HeardStream(httpcore2.AsyncNetworkStream):
 
     def __init__(self, inner: httpcore2.AsyncNetworkStream, losses: _Losses) -> None:
         self._inner, self._losses = inner, losses
-        self._waits = False  # something was sent, and nothing came since
+        self.waits = False  # something was sent, and nothing came since
         self._known = losses.count  # when it last heard something
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
         try:
             came = await self._inner.read(max_bytes, timeout)
         except httpcore2.ReadError as problem:
-            if self._waits:
+            if self.waits:
                 raise Unanswered(str(problem) or "the connection broke without an answer") from problem
             raise
         if came:
-            self._waits, self._known = False, self._losses.count
-        elif self._waits:
+            self.waits, self._known = False, self._losses.count
+        elif self.waits:
             raise Unanswered("the server closed the connection without an answer")
         return came
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        self._waits = True
+        self.waits = True
         await self._inner.write(buffer, timeout)
 
     async def aclose(self) -> None:
@@ -118,6 +121,13 @@ class _HeardStream(httpcore2.AsyncNetworkStream):
         if info == "is_readable" and self._known != self._losses.count:
             return True
         return self._inner.get_extra_info(info)
+
+
+async def _was_asked_for(response: httpx2.Response) -> None:
+    """Refuse an answer that was there before its request: httpcore2 keeps what came with the last one. (RFC 9112, 9.2.)"""
+    stream = response.extensions.get("network_stream")
+    if isinstance(stream, _HeardStream) and stream.waits:
+        raise httpx2.RemoteProtocolError("the server sent more than the answer before", request=response.request)
 
 
 def _is_new(passed: list[str]) -> bool:

@@ -33,6 +33,7 @@ RAISED = (
     *(AntiphonError, openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError),
     *(OSError, ValueError, RecursionError),
 )
+UNREADABLE = (httpx2.DecodingError, httpx2.TooManyRedirects)  # which asking again does not mend
 EXCERPT = 300  # characters of a body that an error tells of
 # status -> what is raised; others by their first digit
 STATUSES: dict[int, type[ProviderError]] = {
@@ -54,7 +55,7 @@ def typed(error: Exception, hide: Hide) -> AntiphonError:
     said = hide(f"{type(error).__name__}: {error}")
     if isinstance(error, httpx2.TimeoutException):
         return TimedOut(f"the stream was silent too long ({said})", stage="idle")
-    if isinstance(error, ValueError | RecursionError):
+    if isinstance(error, (ValueError, RecursionError, *UNREADABLE)):
         return BadAnswer(f"the server sent what cannot be read: {said}")
     return ConnectionFailed(f"the connection to the server failed: {said}")
 
@@ -70,7 +71,11 @@ def _of_sdk(error: openai.OpenAIError, hide: Hide) -> ProviderError:
     if isinstance(error, openai.APITimeoutError):
         return TimedOut(message)
     if isinstance(error, openai.APIConnectionError):
-        return ConnectionFailed(message)
+        cause = error.__cause__  # of which the SDK says "Connection error.", whatever it is
+        said = f"{type(cause).__name__}: {hide(str(cause))}" if cause else message
+        if isinstance(cause, UNREADABLE):
+            return BadAnswer(f"the server sent what cannot be read: {said}")
+        return ConnectionFailed(f"the connection to the server failed: {said}")
     if not isinstance(error, openai.APIError):
         return ServerFailed(message)
     if not isinstance(error, openai.APIStatusError):

@@ -44,6 +44,7 @@ class Request:
     target: str
     headers: Mapping[str, str]
     raw: bytes
+    connection: int = 0  # which of the server's it came on, from 1
 
     @property
     def body(self) -> Any:
@@ -146,9 +147,11 @@ async def serve(script: Script | Callable[[Request], Script], port: int = 0) -> 
             tasks.add(task)
             task.add_done_callback(tasks.discard)
         await _note(server, connections=1, open=1)
+        number = server.connections
         try:
-            while (request := await _request(reader)) is not None:
+            while (request := await _request(reader, number)) is not None:
                 server.requests.append(request)
+                await _note(server)
                 steps = script(request) if callable(script) else script
                 if not await _play(server, steps, reader, writer):
                     break
@@ -190,16 +193,17 @@ async def _note(server: Loopback, **more: int) -> None:
         server.changed.notify_all()
 
 
-async def _request(reader: asyncio.StreamReader) -> Request | None:
+async def _request(reader: asyncio.StreamReader, connection: int) -> Request | None:
+    """Return what comes next, None where the client leaves before it is whole."""
     try:
         lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        method, target, _ = lines[0].split(" ")
+        named = (line.partition(": ") for line in lines[1:] if line)
+        headers = {name.lower(): value for name, _, value in named}
+        raw = await reader.readexactly(int(headers.get("content-length", "0")))
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
-    method, target, _ = lines[0].split(" ")
-    named = (line.partition(": ") for line in lines[1:] if line)
-    headers = {name.lower(): value for name, _, value in named}
-    raw = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Request(method, target, headers, raw)
+    return Request(method, target, headers, raw, connection)
 
 
 async def _play(server: Loopback, steps: Script, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
