@@ -211,8 +211,17 @@ def test_what_goes_to_all_models() -> None:
 def test_options_that_are_none() -> None:
     with pytest.raises(BadInput, match="api is 'realtime'"):
         AnyLLMModel("tiny", api="realtime")
-    with pytest.raises(BadInput, match="api_key or base_url"):
-        OpenAIProvider(openai_client=AsyncOpenAI(api_key="k"), api_key="k")
+
+
+@pytest.mark.parametrize("option", ["api_key", "base_url", "organization", "project"])
+def test_a_client_of_ones_own_is_made_with_its_options(option: str) -> None:
+    """What would be ignored is refused: a request would go out under another name than the caller's."""
+    given: dict[str, Any] = {option: "mine"}
+    of_multi: dict[str, Any] = {f"openai_{option}": "mine"}
+    with pytest.raises(BadInput, match=f"{option}: a client that was made already"):
+        OpenAIProvider(openai_client=AsyncOpenAI(api_key="k"), **given)
+    with pytest.raises(BadInput, match=f"{option}: a client that was made already"):
+        MultiProvider(openai_client=AsyncOpenAI(api_key="k"), **of_multi)
 
 
 @pytest.mark.parametrize("kind", [MultiProvider, OpenAIProvider])

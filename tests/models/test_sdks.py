@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.models import ChatCompletionsModel, ModelResponse, ModelSettings, ModelTracing
+from antiphon.models import AnyLLMModel, ChatCompletionsModel, LitellmModel, ModelResponse, ModelSettings, ModelTracing
 from antiphon_conformance import check
 from tests.providers.backends.loopback import Request, Script, answer, chunked, data, serve
 
@@ -65,3 +65,45 @@ async def test_both_ways_give_the_same(kind: str, name: str, monkeypatch: pytest
         heard.incomplete_reason,
         12,
     )
+
+
+# the model, how it is named, whether the caller asks for its reasoning to go back, whether it does
+REPLAYED: list[tuple[str, str, bool, bool]] = [
+    ("litellm", "deepseek/deepseek-reasoner", False, True),
+    ("litellm", "openai/tiny", False, False),
+    ("litellm", "openai/tiny", True, True),
+    ("any_llm", "deepseek:deepseek-reasoner", False, True),
+    ("any_llm", "openai:tiny", False, False),
+    ("any_llm", "openai:tiny", True, True),
+    ("http", "tiny", False, False),
+    ("http", "tiny", True, True),
+]
+
+
+@pytest.mark.filterwarnings("ignore")  # as above
+@pytest.mark.parametrize(("kind", "name", "asks", "goes_back"), REPLAYED)
+async def test_reasoning_goes_back_through_an_sdk(
+    kind: str, name: str, asks: bool, goes_back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    pytest.importorskip(kind if kind != "http" else "antiphon")
+    turns = [TURNS["reasoning and a call"], TURNS["text"]]
+    made = {"litellm": LitellmModel, "any_llm": AnyLLMModel, "http": ChatCompletionsModel}[kind]
+    asked: list[Any] = []
+
+    def should(about: Any) -> bool:
+        asked.append((about.model, about.base_url))
+        return True
+
+    async with serve(lambda request: answer({**turns.pop(0).whole, "created": 1})) as server:
+        url = f"{server.url}/v1"
+        hook: Any = should if asks else None
+        model = made(name, base_url=url, api_key="k", should_replay_reasoning_content=hook)
+        first = await model.get_response(None, "hello", ModelSettings(), [TOOL], None, [], ModelTracing.DISABLED)
+        output = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
+        said = [{"role": "user", "content": "hello"}, *first.to_input_items(), output]
+        await model.get_response(None, said, ModelSettings(), [TOOL], None, [], ModelTracing.DISABLED)
+        await model.close()
+    (message,) = [one for one in server.requests[1].body["messages"] if one["role"] == "assistant"]
+    assert message.get("reasoning_content") == ("thinking" if goes_back else None)
+    assert asked == ([(name, url)] if asks else [])

@@ -10,6 +10,7 @@ from openai.types.completion_usage import PromptTokensDetails
 from openai.types.shared import Reasoning
 
 from antiphon import BadInput
+from antiphon.model_settings import MCPToolChoice
 from antiphon.models import (
     InputTokensDetails,
     ModelRetrySettings,
@@ -157,6 +158,7 @@ CHOICES: list[tuple[Any, Any]] = [
     ("f", {"type": "function", "name": "f"}),
     ("web_search", {"type": "web_search"}),
     ({"server_label": "s", "name": "n"}, {"type": "mcp", "server_label": "s", "name": "n"}),
+    (MCPToolChoice("s", "n"), {"type": "mcp", "server_label": "s", "name": "n"}),
     ({"type": "function", "name": "f"}, {"type": "function", "name": "f"}),
 ]
 

@@ -36,8 +36,13 @@ def answer(mode: str, method: str, params: Json, count: int) -> Json | None:
         return (
             None
             if mode == "silent"
-            else {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": server}
+            else {"protocolVersion": version, "capabilities": {"tools": {}, "prompts": {}}, "serverInfo": server}
         )
+    if method == "prompts/list" or (mode == "pages" and method == "tools/list"):
+        kind, number = method.partition("/")[0], int(params.get("cursor") or 1)
+        schema = {"inputSchema": OBJECT} if kind == "tools" else {}
+        more = {"nextCursor": str(number + 1)} if number < 3 else {}
+        return {kind: [{"name": f"{kind} {number}", **schema}], "_meta": {"page": number}, **more}
     if method == "tools/list":
         more = {"nextCursor": f"page {count}"} if mode == "endless" else {}
         return {"tools": TOOLS.get(mode, ONE), **more}
@@ -56,7 +61,7 @@ def main() -> None:
         asked: Json = json.loads(line)
         if "id" not in asked:
             continue
-        if asked["method"] not in ("initialize", "tools/list", "tools/call"):
+        if asked["method"] not in ("initialize", "tools/list", "tools/call", "prompts/list"):
             told: Json | None = {"error": {"code": -32601, "message": "not known"}}
         else:
             result = answer(mode, asked["method"], asked.get("params") or {}, count)

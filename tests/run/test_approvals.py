@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from antiphon.exceptions import ModelBehaviorError, UserError
-from antiphon.items import ToolApprovalItem
+from antiphon.handoffs import handoff
+from antiphon.items import ToolApprovalItem, ToolCallOutputItem
 from antiphon.run import RunConfig, Runner, ToolExecutionConfig
 from antiphon.run_context import RunContextWrapper
 from antiphon.run_state import RunState
 from antiphon.testing import assistant_message, function_call
-from antiphon.tool import ApplyPatchTool, CustomTool, FunctionTool, ShellTool
+from antiphon.tool import ApplyPatchTool, CustomTool, FunctionTool, ShellTool, ToolOrigin, ToolOriginType
 from antiphon.tool_guardrails import ToolGuardrailFunctionOutput, tool_input_guardrail
 
 from .scenarios import World, agent, call, told
@@ -95,6 +96,9 @@ async def test_rejected(how: str, decision: dict[str, Any], options: dict[str, A
     assert world.done == []
     assert outputs(a.model.last_call.input) == {"call_look_1": expected}
     assert final.final_output == "done"
+    assert [item.tool_origin for item in final.new_items if isinstance(item, ToolCallOutputItem)] == [
+        ToolOrigin(ToolOriginType.FUNCTION)
+    ]
 
 
 @HOWS
@@ -480,3 +484,36 @@ async def test_arguments_that_nobody_can_judge(arguments: str, asked: list[Any],
     said = function_call("raw", arguments, call_id="c1")
     result = await Runner.run(agent("A", [said], [assistant_message("end")], tools=[tool]), "go")
     assert (seen, bool(result.interruptions), done) == (asked, waits, runs)
+
+
+def _behind(name: str, world: World) -> dict[str, Any]:
+    """What answers a call of `look`: a function, an agent, or a handoff."""
+    inner = agent("Inner", [assistant_message("inner")])
+    return {
+        "function": lambda: {"tools": [world.tool("look")]},
+        "agent": lambda: {"tools": [inner.as_tool("look", "d", needs_approval=True)]},
+        "handoff": lambda: {"handoffs": [handoff(inner, tool_name_override="look")]},
+    }[name]()
+
+
+@HOWS
+@pytest.mark.parametrize("approves", [True, False])
+@pytest.mark.parametrize(("first", "then"), [("function", "agent"), ("function", "handoff"), ("agent", "function")])
+async def test_a_decision_is_about_what_answered_then(how: str, approves: bool, first: str, then: str) -> None:
+    """A call that was approved goes to no other thing that has the tool's name by now; a rejected one to nothing."""
+    world = World(gated=True)
+    a = agent("A", [call("look", text="x", input="x")], [assistant_message("done")], **_behind(first, world))
+    state = (await Runner.run(a, "go")).to_state()
+    (state.approve if approves else state.reject)(state.get_interruptions()[0])
+    a.tools, a.handoffs = [], []
+    for name, held in _behind(then, world).items():
+        setattr(a, name, held)
+    if approves or then == "handoff":
+        with pytest.raises(
+            UserError, match=r"was for (a function|the agent 'Inner' as a) tool, and now it would be for"
+        ):
+            await resume(a, state, how)
+        assert world.done == []
+    else:
+        result = await resume(a, state, how)
+        assert (result.final_output, world.done) == ("done", [])

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from openai.types.responses import ResponseCustomToolCall
 from pydantic import BaseModel, TypeAdapter
 
 from antiphon.agent_output import AgentOutputSchema
@@ -16,8 +17,12 @@ from antiphon.decorators import tool
 from antiphon.exceptions import ModelBehaviorError, ToolTimeoutError, UserError
 from antiphon.models.params import create_params
 from antiphon.models.settings import ModelSettings
+from antiphon.run.agent import Agent
 from antiphon.run.context import RunContextWrapper
-from antiphon.run.items import ItemHelpers
+from antiphon.run.items import ItemHelpers, ToolCallOutputItem
+from antiphon.run.runner import Runner
+from antiphon.run_state import RunState
+from antiphon.testing import ScriptedModel, assistant_message, function_call
 from antiphon.tool import (
     ApplyPatchTool,
     CodeInterpreterTool,
@@ -463,3 +468,62 @@ def test_the_context_of_a_call_shares_that_of_the_run() -> None:
     )
     with pytest.raises(ValueError, match="tool_name"):
         ToolContext.from_agent_context(run, "c")
+
+
+# --- data beside an output -------------------------------------------------------------------------------------------
+
+
+class _Editor:
+    def create_file(self, operation: Any) -> str:
+        return "out"
+
+    delete_file = update_file = create_file
+
+
+def _beside(kind: str, extract: Callable[[Any], Any]) -> Agent[Any]:
+    """An agent that calls one tool, which keeps data beside its output."""
+    if kind == "function":
+        made: Any = function_tool(lambda: "out", name_override="one", custom_data_extractor=extract)
+        call: Any = function_call("one", {}, call_id="c")
+    elif kind == "custom":
+        made = CustomTool("one", "d", lambda context, text: "out", custom_data_extractor=extract)
+        call = ResponseCustomToolCall(type="custom_tool_call", id="ct", call_id="c", name="one", input="")
+    else:
+        made = ApplyPatchTool(_Editor(), custom_data_extractor=extract)
+        removal = {"type": "delete_file", "path": "a"}
+        call = {"type": "apply_patch_call", "id": "ap", "call_id": "c", "operation": removal, "status": "completed"}
+    model = ScriptedModel([[call], [assistant_message("done")]])
+    return Agent[Any](name="a", model=model, tools=[made])
+
+
+BESIDE = pytest.mark.parametrize("kind", ["function", "custom", "apply_patch"])
+KEPT: list[tuple[Any, Any]] = [
+    ({"chart": {"rows": [1, 2.5, None]}}, {"chart": {"rows": [1, 2.5, None]}}),
+    ({"pair": (1, 2)}, {"pair": [1, 2]}),
+    ({}, {}),
+    (None, None),
+]
+
+
+@BESIDE
+@pytest.mark.parametrize(("told", "kept"), KEPT)
+async def test_data_beside_an_output_is_kept_and_not_told(kind: str, told: Any, kept: Any) -> None:
+    def extract(about: Any) -> Any:
+        about.raw_item["chart"] = "of the extractor"  # what it is given is not what the model is told
+        return told
+
+    a = _beside(kind, extract)
+    result = await Runner.run(a, "go")
+    (output,) = [item for item in result.new_items if isinstance(item, ToolCallOutputItem)]
+    assert output.custom_data == kept
+    assert "chart" not in str([output.raw_item, output.to_input_item(), a.model.last_call.input])  # type: ignore[union-attr]  # it is scripted
+    state = await RunState.from_string(a, result.to_state().to_string())
+    (restored,) = [item for item in state.new_items if isinstance(item, ToolCallOutputItem)]
+    assert restored.custom_data == kept
+
+
+@BESIDE
+@pytest.mark.parametrize("told", [{"a": object()}, {"a": float("nan")}, {"a": float("-inf")}, ["a"], 3, "ab"])
+async def test_data_beside_an_output_that_no_state_could_hold_is_refused(kind: str, told: Any) -> None:
+    with pytest.raises(UserError, match="a custom_data_extractor returned what is no JSON object"):
+        await Runner.run(_beside(kind, lambda about: told), "go")

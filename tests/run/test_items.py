@@ -9,8 +9,10 @@ import pytest
 from antiphon.agent import Agent
 from antiphon.exceptions import AgentsException
 from antiphon.items import ItemHelpers, MessageOutputItem, RunItem, ToolApprovalItem, ToolCallItem, ToolCallOutputItem
+from antiphon.models import ModelResponse
 from antiphon.run import Runner
 from antiphon.testing import assistant_message, function_call
+from antiphon.usage import Usage
 
 from .scenarios import World, agent, two_tools_two_turns
 
@@ -74,6 +76,7 @@ AS_INPUT: list[tuple[dict[str, Any], dict[str, Any]]] = [
 def test_what_becomes_input(raw: dict[str, Any], said: dict[str, Any]) -> None:
     before = dict(raw)
     assert ToolCallOutputItem(Agent("A"), raw, "x").to_input_item() == said
+    assert ModelResponse([raw], Usage(), None).to_input_items() == [said]
     assert raw == before
 
 

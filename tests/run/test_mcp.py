@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import re
 import signal
 import socket
 import sys
@@ -24,6 +25,7 @@ from antiphon.mcp import (  # noqa: E402  # as above
     MCPServerSse,
     MCPServerStdio,
     MCPServerStreamableHttp,
+    MCPToolCustomDataContext,
     create_static_tool_filter,
     function_tools,
     to_function_tool,
@@ -31,10 +33,12 @@ from antiphon.mcp import (  # noqa: E402  # as above
 from antiphon.run.agent import Agent  # noqa: E402  # as above
 from antiphon.run.config import RunConfig  # noqa: E402  # as above
 from antiphon.run.context import RunContextWrapper  # noqa: E402  # as above
+from antiphon.run.handoffs import handoff  # noqa: E402  # as above
 from antiphon.run.items import ToolCallOutputItem  # noqa: E402  # as above
 from antiphon.run.runner import Runner  # noqa: E402  # as above
 from antiphon.testing import ScriptedModel, assistant_message, function_call  # noqa: E402  # as above
 from antiphon.tool_context import ToolContext  # noqa: E402  # as above
+from antiphon.tools.function_tool import function_tool  # noqa: E402  # as above
 
 from .mcp_server import PIXEL, make_server  # noqa: E402  # as above
 
@@ -229,6 +233,18 @@ async def test_a_lost_connection_is_made_anew_where_a_call_may_be_repeated(tmp_p
             await server.list_tools()
 
 
+async def test_a_request_may_be_repeated_until_it_succeeds(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with stdio(log, max_retry_attempts=-1, retry_backoff_seconds_base=0) as server:
+        calling = asyncio.create_task(server.call_tool("crash", {}))
+        await until(lambda: log.read_text().split() == ["run"] * 4)
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+    with pytest.raises(UserError, match="max_retry_attempts is -2"):
+        stdio(log, max_retry_attempts=-2)
+
+
 async def test_no_process_is_left_behind(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     program = f"import os, runpy, sys; open({str(pid)!r}, 'w').write(str(os.getpid())); sys.argv = ['s', {str(tmp_path / 'log')!r}]; runpy.run_path({PROGRAM!r}, run_name='__main__')"
@@ -347,6 +363,68 @@ async def test_the_meta_of_a_call(tmp_path: Path) -> None:
     assert "a dict or None is expected" in await invoke(wrong, "t", "{}")
 
 
+@pytest.mark.parametrize(
+    ("resolved", "meta"),
+    [
+        (None, {"of": {"tool": [1]}}),
+        ({}, {"of": {"tool": [1]}}),
+        ({"who": "me", "of": 1}, {"who": "me", "of": {"tool": [1]}}),
+    ],
+)
+async def test_what_a_tool_carries_goes_with_each_call(resolved: Any, meta: dict[str, Any]) -> None:
+    carries = tool("t", _meta={"of": {"tool": [1]}})
+    server = Own("s", [carries], tool_meta_resolver=lambda context: resolved)
+    await invoke(server, "t", "{}")
+    server.calls[0][2]["of"]["tool"].append(2)  # a server that changes what it is given does not change the tool
+    await invoke(server, "t", "{}")
+    assert server.calls[1] == ("t", {}, meta)
+
+
+async def test_data_of_a_result_is_kept_beside_the_output() -> None:
+    from mcp.types import CallToolResult, TextContent
+
+    seen: list[Any] = []
+
+    def keep(about: MCPToolCustomDataContext) -> dict[str, Any] | None:
+        seen.append((about.run_context.context, about.server_name, about.tool_name, about.tool_display_name))
+        seen.append((about.arguments, about.structured_content, about.is_error, about.tool_output))
+        return None if about.result_meta is None else {"chart": about.result_meta["chart"]}
+
+    def answer() -> Any:
+        text = TextContent(type="text", text="t")
+        return CallToolResult(content=[text], structured_content={"a": 1}, _meta={"chart": "line"})
+
+    server = Own("s", [tool("t!")], answer, custom_data_extractor=keep)
+    model = ScriptedModel([[function_call("t_", {"b": 2}, call_id="c1")], [assistant_message("done")]])
+    result = await Runner.run(Agent(name="a", model=model, mcp_servers=[server]), "go", context="ctx")
+    (output,) = [item for item in result.new_items if isinstance(item, ToolCallOutputItem)]
+    assert output.custom_data == {"chart": "line"}
+    assert seen == [("ctx", "s", "t!", "t_"), ({"b": 2}, {"a": 1}, False, {"type": "text", "text": "t"})]
+    assert "chart" not in str(model.last_call.input)
+
+
+async def test_a_listing_has_no_more_pages_than_it_may() -> None:
+    endless = {"command": sys.executable, "args": [PROGRAM.replace("mcp_server", "hostile_mcp_server"), "endless"]}
+    async with MCPServerStdio(endless, max_list_pages=2) as server:
+        with pytest.raises(AgentsException, match="more than 2 pages of tools"):
+            await server.list_tools()
+
+
+async def test_listings_are_read_to_their_end() -> None:
+    paged = {"command": sys.executable, "args": [PROGRAM.replace("mcp_server", "hostile_mcp_server"), "pages"]}
+    async with MCPServerStdio(paged, max_list_pages=3) as server:
+        prompts = await server.list_prompts()
+        tools = await server.list_tools()
+    assert [one.name for one in prompts.prompts] == ["prompts 1", "prompts 2", "prompts 3"]
+    assert (prompts.next_cursor, prompts.meta["page"]) == (None, 1)
+    assert [one.name for one in tools] == ["tools 1", "tools 2", "tools 3"]
+
+
+def test_a_number_of_pages_is_one_or_more() -> None:
+    with pytest.raises(UserError, match="max_list_pages is 0"):
+        MCPServerStreamableHttp({"url": "http://127.0.0.1:1/mcp"}, max_list_pages=0)
+
+
 # --- schemas and names -----------------------------------------------------------------------------------------------
 
 OPEN = {"type": "object", "properties": {"a": {"type": "object"}}}
@@ -399,6 +477,49 @@ async def test_tools_of_several_servers_have_different_names() -> None:
     assert servers[1].calls == [("t", {}, None)]
 
 
+# tools by server -> the names of those that get a digest, without it; the others keep theirs
+NAMED: list[tuple[list[tuple[str, list[str]]], list[str], list[str]]] = [
+    ([("a b", ["t"]), ("a_b", ["t"]), ("c", ["t"])], ["mcp_a_b__t", "mcp_a_b__t"], ["mcp_c__t"]),
+    ([("a", ["t", "t!"])], ["mcp_a__t", "mcp_a__t"], []),
+    ([("same", ["t"]), ("same", ["t", "u"])], ["mcp_same__t", "mcp_same__t"], ["mcp_same__u"]),
+    ([("own", ["t"])], ["mcp_own__t"], []),
+    ([("on", ["t"])], ["mcp_on__t"], []),
+    ([("over", ["t"])], ["mcp_over__t"], []),
+]
+
+
+@pytest.mark.parametrize(("tools", "digested", "plain"), NAMED)
+async def test_names_with_the_server_are_never_one_anothers(
+    tools: list[tuple[str, list[str]]], digested: list[str], plain: list[str]
+) -> None:
+    def own() -> None: ...
+
+    async def named(servers: list[tuple[str, list[str]]]) -> dict[tuple[str, str], list[str]]:
+        agent = Agent[Any](
+            name="a",
+            tools=[function_tool(own, name_override="mcp_own__t")],
+            handoffs=[handoff(AGENT, tool_name_override="mcp_on__t"), Agent(name="b")],
+            mcp_servers=[Own(name, [tool(one) for one in names]) for name, names in servers],
+            mcp_config={"include_server_in_tool_names": True},
+        )
+        agent.handoffs.append(handoff(AGENT, tool_name_override="mcp_over__t"))
+        made = await agent.get_mcp_tools(CONTEXT)
+        found: dict[tuple[str, str], list[str]] = {}
+        for (server, name), one in zip(((s, n) for s, names in servers for n in names), made, strict=True):
+            found.setdefault((server, name), []).append(one.name)
+        return found
+
+    names = await named(tools)
+    flat = [one for several in names.values() for one in several]
+    assert len(set(flat)) == len(flat)
+    assert sorted(name[:-9] for name in flat if re.search("_[0-9a-f]{8}$", name)) == digested
+    assert [name for name in flat if not re.search("_[0-9a-f]{8}$", name)] == plain
+    turned = await named([(server, [*reversed(several)]) for server, several in reversed(tools)])
+    assert {key: sorted(several) for key, several in turned.items()} == {
+        key: sorted(several) for key, several in names.items()
+    }
+
+
 # --- filters and the cache -------------------------------------------------------------------------------------------
 
 
@@ -417,7 +538,7 @@ FILTERS: list[tuple[Any, list[str]]] = [
 ]
 
 
-async def test_filters(tmp_path: Path) -> None:
+async def test_filters(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with stdio(tmp_path / "log", name="named") as server:
         for tool_filter, names in FILTERS:
             server.tool_filter = tool_filter
@@ -426,11 +547,15 @@ async def test_filters(tmp_path: Path) -> None:
             await server.list_tools()
 
         def broken(context: Any, one: Any) -> bool:
-            raise RuntimeError("filter")
+            raise RuntimeError(SECRET)
 
         server.tool_filter = broken
-        with pytest.raises(RuntimeError, match="filter"):
-            await server.list_tools(CONTEXT, AGENT)
+        assert await server.list_tools(CONTEXT, AGENT) == []
+        server.tool_filter = lambda context, one: one.name == "add" or broken(context, one)
+        with caplog.at_level("ERROR", logger="antiphon"):
+            assert [one.name for one in await server.list_tools(CONTEXT, AGENT)] == ["add"]
+        assert "RuntimeError for the tool words" in caplog.text
+        assert SECRET not in caplog.text
 
 
 async def test_a_kept_list_is_asked_for_again_when_the_server_says_so(tmp_path: Path) -> None:

@@ -454,9 +454,9 @@ def test_no_cut_parts_a_pair(entries: list[dict[str, Any]], keep: int) -> None:
 
 
 class Bare:
-    """A session of the bare protocol."""
+    """A session of the bare protocol. `fails`: what it cannot do: "add" a summary, or "half" of it, or "clear" itself."""
 
-    def __init__(self, fails: bool = False) -> None:
+    def __init__(self, fails: str = "") -> None:
         self.session_id, self.session_settings, self.held, self.fails = "a", SessionSettings(2), list[Any](), fails
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
@@ -464,7 +464,8 @@ class Bare:
         return self.held[-most:]
 
     async def add_items(self, items: list[Any]) -> None:
-        if self.fails and any(HEADING.strip() in str(item) for item in items):
+        if self.fails in ("add", "half") and any(HEADING.strip() in str(item) for item in items):
+            self.held.extend(items[:1] if self.fails == "half" else [])
             raise OSError("full")
         self.held.extend(items)
 
@@ -473,6 +474,9 @@ class Bare:
 
     async def clear_session(self) -> None:
         self.held.clear()
+        if self.fails == "clear":
+            self.fails = ""
+            raise OSError("gone")
 
 
 @pytest.fixture(params=["sqlite", "sqlalchemy", "bare"])
@@ -518,11 +522,33 @@ async def test_without_a_summary_all_stays(name: str, step: Any, inner: Any, cap
     assert "is not shortened" in caplog.text
 
 
-async def test_a_session_that_cannot_keep_the_summary_gets_its_items_back() -> None:
-    bare = Bare(fails=True)
+@pytest.mark.parametrize("fails", ["add", "half", "clear"])
+async def test_a_session_that_cannot_keep_the_summary_gets_its_items_back(fails: str) -> None:
+    bare = Bare(fails)
     session = CompactionSession(bare, ScriptedModel([[assistant_message("short")]]), max_items=4, keep_items=1)
     await session.add_items(TURNS)
     assert bare.held == TURNS
+
+
+async def test_what_came_while_a_summary_was_made_stays(inner: Any) -> None:
+    async def late(items: list[Any]) -> bool:
+        await inner.add_items([user("late")])
+        return True
+
+    session = CompactionSession(inner, ScriptedModel([[assistant_message("short")]]), should_compact=late, keep_items=3)
+    await session.add_items(TURNS)
+    assert await session.get_items(99) == [user(f"{HEADING}short"), *TURNS[7:], user("late")]
+
+
+async def test_what_was_cleared_while_a_summary_was_made_stays_cleared(inner: Any) -> None:
+    async def cleared(items: list[Any]) -> bool:
+        await inner.clear_session()
+        await inner.add_items([user("new")])
+        return True
+
+    session = CompactionSession(inner, ScriptedModel([[assistant_message("short")]]), should_compact=cleared)
+    await session.add_items(TURNS * 3)
+    assert await session.get_items(99) == [user("new")]
 
 
 async def test_compaction_can_be_forced_and_decided() -> None:
@@ -625,6 +651,37 @@ async def test_openai_compacts() -> None:
     ]
     with pytest.raises(UserError, match="needs a response_id"):
         await session.run_compaction({"compaction_mode": "previous_response_id"})
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("approves", [False, True])
+async def test_openai_compacts_nothing_while_a_call_waits(streamed: bool, approves: bool) -> None:
+    asked: list[Any] = []
+    one = function_tool(lambda: "done", name_override="one", needs_approval=True)
+    model = ScriptedModel([[function_call("one", {}, call_id="c")], [assistant_message("a")], [assistant_message("b")]])
+    agent = Agent[Any](name="a", model=model, tools=[one])
+
+    async def ran(given: Any) -> Any:
+        if not streamed:
+            return await Runner.run(agent, given, session=session)
+        result = Runner.run_streamed(agent, given, session=session)
+        async for _ in result.stream_events():
+            pass
+        return result
+
+    async with compacting(asked) as client:
+        session = OpenAIResponsesCompactionSession(
+            "a", Bare(), client=client, should_trigger_compaction=lambda told: len(told["session_items"]) < 9
+        )
+        state = (await ran("go")).to_state()
+        assert not await session.run_compaction({"force": True})
+        assert asked == []
+        (state.approve if approves else state.reject)(state.get_interruptions()[0])
+        await ran(state)
+        called = [item["type"] for item in asked[0]["input"] if item.get("call_id") == "c"]
+        assert called == ["function_call", "function_call_output"]
+        await ran("and?")
+    assert [item.get("call_id") for item in model.last_call.input] == [None] * 3
 
 
 def _from_seven(told: dict[str, Any]) -> bool:

@@ -58,7 +58,8 @@ MODULES: dict[str, set[str]] = {
     "extensions.handoff_filters": set(),
     "extensions.handoff_prompt": set(),
     "memory": OTHER_PARTS,
-    "mcp": {"MCPServerManager", "MCPUtil", "MCPToolCustomDataContext", "MCPToolCustomDataExtractor"},
+    "mcp": {"MCPServerManager", "MCPUtil"},
+    "model_settings": set(),
 }
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from antiphon.computer import AsyncComputer
 from antiphon.exceptions import ModelBehaviorError, UserError
+from antiphon.items import ToolCallItem
 from antiphon.run import RunConfig, Runner
 from antiphon.run_state import RunState
+from antiphon.stream.chunk import fields
 from antiphon.stream_events import RunItemStreamEvent
 from antiphon.testing import assistant_message, function_call
 from antiphon.tool import (
@@ -19,10 +23,13 @@ from antiphon.tool import (
     LocalShellTool,
     ProgrammaticToolCallingTool,
     ShellTool,
+    ToolOrigin,
+    ToolOriginType,
     ToolSearchTool,
     WebSearchTool,
     function_tool,
 )
+from antiphon.tool_guardrails import ToolGuardrailFunctionOutput, tool_input_guardrail, tool_output_guardrail
 
 from .scenarios import World, agent
 
@@ -170,6 +177,11 @@ async def test_what_needs_nothing(output: list[Any], names: list[str], types: li
     assert events == names
     assert [item.type for item in result.new_items] == types
     assert result.final_output == "done"
+    docs = ToolOrigin(ToolOriginType.MCP, mcp_server_name="docs")
+    calls = [item for item in result.new_items if isinstance(item, ToolCallItem)]
+    assert [item.tool_origin for item in calls] == [
+        docs if fields(item.raw_item).get("type") == "mcp_call" else None for item in calls
+    ]
 
 
 COMPUTERS: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -287,6 +299,80 @@ async def test_a_program_calls_a_function() -> None:
             await Runner.run(agent("A", output, tools=tools), "go")
     with pytest.raises(ModelBehaviorError, match="without a programmatic_tool_calling tool"):
         await Runner.run(agent("A", [PROGRAM], tools=[tool]), "go")
+
+
+def _by_program(name: str) -> Any:
+    call = function_call(name, {}, call_id="c1")
+    call.caller = {"type": "program", "caller_id": "p1"}  # type: ignore[attr-defined]  # as the API sends it
+    return call
+
+
+@pytest.mark.parametrize("kept", [{"previous_response_id": "resp_0"}, {"conversation_id": "conv_0"}])
+async def test_a_program_that_the_server_knows(kept: dict[str, str]) -> None:
+    """Where the server keeps a history, a program may have been begun in it; one that ended here has ended."""
+    world = World(gated=True)
+    tool = world.tool("look")
+    tool.allowed_callers = ["programmatic"]
+    made: dict[str, Any] = {"tools": [tool, ProgrammaticToolCallingTool()]}
+    a = agent("A", [_by_program("look")], [PROGRAM_OUTPUT, DONE], **made)
+    state = (await Runner.run(a, "go", **kept)).to_state()  # type: ignore[arg-type]  # names of the runner's options
+    state = await RunState.from_string(a, state.to_string())
+    state.approve(state.get_interruptions()[0])
+    assert (await Runner.run(a, state)).final_output == "done"
+    again = agent("A", [PROGRAM_OUTPUT, {**PROGRAM_OUTPUT, "id": "po_2"}], **made)
+    with pytest.raises(ModelBehaviorError, match="already ended"):
+        await Runner.run(again, "go", **kept)  # type: ignore[arg-type]  # as above
+
+
+@tool_input_guardrail
+def refuses(data: Any) -> ToolGuardrailFunctionOutput:
+    return ToolGuardrailFunctionOutput.reject_content("refused")
+
+
+@tool_output_guardrail
+def withholds(data: Any) -> ToolGuardrailFunctionOutput:
+    return ToolGuardrailFunctionOutput.reject_content("withheld")
+
+
+async def _breaks() -> Any:
+    raise ValueError("broken")
+
+
+async def _waits() -> Any:
+    await asyncio.sleep(60)
+
+
+async def _works() -> Any:
+    return {"n": 1}
+
+
+COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}}
+FAILURES: list[tuple[Any, dict[str, Any], str]] = [
+    (_works, {"tool_input_guardrails": [refuses]}, "refused"),
+    (_works, {"tool_output_guardrails": [withholds]}, "withheld"),
+    (_works, {"needs_approval": True}, "Tool execution was not approved."),
+    (_breaks, {"failure_error_function": lambda context, error: f"told: {error}"}, "told: broken"),
+    (_waits, {"timeout": 0.01}, "Tool 'look' timed out after 0.01 seconds."),
+]
+
+
+@pytest.mark.parametrize("typed", [True, False])
+@pytest.mark.parametrize(("function", "options", "words"), FAILURES, ids=[one[2] for one in FAILURES])
+async def test_a_program_reads_of_a_failure_as_of_an_output(
+    function: Any, options: dict[str, Any], words: str, typed: bool
+) -> None:
+    """A program that reads the JSON of a tool is told of its failures in JSON."""
+    schema = {"output_json_schema": COUNT} if typed else {}
+    callers: Any = {"allowed_callers": ["programmatic"], "name_override": "look", **schema}
+    tools = [function_tool(function, **callers, **options), ProgrammaticToolCallingTool()]
+    a = agent("A", [PROGRAM, _by_program("look")], [PROGRAM_OUTPUT, DONE], tools=tools)
+    result = await Runner.run(a, "go")
+    if result.interruptions:
+        state = result.to_state()
+        state.reject(state.get_interruptions()[0])
+        await Runner.run(a, state)
+    (output,) = [one["output"] for one in a.model.last_call.input if one.get("type") == "function_call_output"]
+    assert (json.loads(output) if typed else output) == ({"error": words} if typed else words)
 
 
 REQUEST = {"type": "mcp_approval_request", "id": "mr_1", "server_label": "docs", "name": "wipe", "arguments": "{}"}

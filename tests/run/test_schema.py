@@ -72,6 +72,13 @@ def plain(a: int, b: str = "x", c: float | None = None) -> str:
 def annotated(a: Annotated[int, "a number"], b: Annotated[str, Field(min_length=2, description="b text")]) -> None: ...
 
 
+def defaults_in_annotations(
+    a: Annotated[float, Field(default=5.0, ge=0)],
+    _b: Annotated[int, Field(default=3)],
+    c: Annotated[list[int], Field(default_factory=list)],
+) -> None: ...
+
+
 def fields_as_defaults(a: int = Field(ge=1, description="at least one"), b: int = Field(3, le=9)) -> None: ...
 
 
@@ -129,6 +136,15 @@ SCHEMAS: list[tuple[str, Callable[..., Any], dict[str, Any]]] = [
         {
             "a": _integer("A", description="a number"),
             "b": _string("B", minLength=2, description="b text"),
+        },
+    ),
+    (
+        "defaults_in_annotations",
+        defaults_in_annotations,
+        {
+            "a": {"title": "A", "type": "number", "minimum": 0, "default": 5.0},
+            "_b": _integer("B", default=3),
+            "c": {"title": "C", "type": "array", "items": {"type": "integer"}},
         },
     ),
     (
@@ -437,6 +453,31 @@ STRICT: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             "$defs": {"A": {**CLOSED, "properties": {"b": {"type": "null"}}, "required": ["b"]}},
         },
     ),
+    (
+        "all of one, by way of another, in an object",
+        {
+            "type": "object",
+            "description": "d",
+            "allOf": [{"$ref": "#/$defs/A~1", "title": "T"}],
+            "$defs": {"A/": {"$ref": "#/$defs/B"}, "B": {"type": "object", "properties": {"b": {"type": "null"}}}},
+        },
+        {
+            **CLOSED,
+            "description": "d",
+            "title": "T",
+            "properties": {"b": {"type": "null"}},
+            "required": ["b"],
+            "$defs": {
+                "A/": {"$ref": "#/$defs/B"},
+                "B": {**CLOSED, "properties": {"b": {"type": "null"}}, "required": ["b"]},
+            },
+        },
+    ),
+    (
+        "all of one, in an object without properties",
+        {"type": "object", "properties": {}, "allOf": [{"properties": {"b": {"type": "null"}}}]},
+        {**CLOSED, "properties": {"b": {"type": "null"}}, "required": ["b"]},
+    ),
 ]  # fmt: skip
 
 
@@ -463,6 +504,7 @@ def _fan(levels: int) -> dict[str, Any]:
     return {"type": "object", "properties": {"top": {"$ref": f"#/$defs/L{levels}", "description": "d"}}, "$defs": defs}
 
 
+NAMED = {"type": "object", "properties": {"value": {"type": "string"}}}
 NOT_STRICT: list[tuple[str, dict[str, Any], str]] = [
     ("free object", {"type": "object", "additionalProperties": True}, "additionalProperties"),
     ("free object by an empty schema", {"type": "object", "additionalProperties": {}}, "additionalProperties"),
@@ -480,6 +522,19 @@ NOT_STRICT: list[tuple[str, dict[str, Any], str]] = [
         "circular reference",
         {"type": "object", "properties": {"a": {"$ref": "#/properties/a", "title": "T"}}},
         "circular",
+    ),
+    (
+        "circular references alone",
+        {"type": "object", "allOf": [{"$ref": "#/$defs/A"}], "$defs": {"A": {"$ref": "#/$defs/A"}}},
+        "circular",
+    ),
+    *(
+        (
+            f"a closed object beside {what}",
+            {**CLOSED, "properties": {}, "allOf": [one], "$defs": {"A": NAMED}},
+            "may not be there",
+        )
+        for what, one in (("an allOf", NAMED), ("an allOf of a reference", {"$ref": "#/$defs/A"}))
     ),
     ("too deep", _deep(200), "deep"),
     ("fan of references", _fan(20), "too large"),

@@ -12,8 +12,8 @@ from typing import Any, Self
 import anyio
 import httpx2
 
+from antiphon.backend.begun import BEGINNING, MOST_WHOLE
 from antiphon.errors import BadAnswer, BadInput, ProviderError, Stage
-from antiphon.models.begun import BEGINNING, MOST_WHOLE
 from antiphon.stream.sse import DONE, detect_format
 
 from .completion import completion_of_stream, is_stream

@@ -9,8 +9,8 @@ from inspect import signature
 from typing import Any
 
 from antiphon.backend import Timeout, Timeouts, close
+from antiphon.backend.per_loop import PerLoop
 from antiphon.errors import BadInput, ExtraMissing
-from antiphon.models.per_loop import PerLoop
 
 from .sdk import SDKBackend
 from .shared import optional

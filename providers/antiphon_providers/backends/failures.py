@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from antiphon.backend.failed import failure_of_code
+from antiphon.backend.waits import retry_after
 from antiphon.errors import (
     AuthenticationFailed,
     BadAnswer,
@@ -23,8 +25,6 @@ from antiphon.errors import (
     ServerFailed,
     Stage,
 )
-from antiphon.models.errors import failure_of_code
-from antiphon.models.waits import retry_after
 from antiphon.stream.chunk import fields, is_object, plain, whole_number
 from antiphon.stream.faults import STATUS, error_in, fault_of
 

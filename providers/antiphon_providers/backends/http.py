@@ -15,9 +15,9 @@ import msgspec
 
 from antiphon import __version__
 from antiphon.backend import Answered, Form, Pieces, Timeout, Timeouts
+from antiphon.backend.kept import KeptConnections
+from antiphon.backend.per_loop import PerLoop
 from antiphon.errors import BadInput, ProviderError
-from antiphon.models.kept import KeptConnections
-from antiphon.models.per_loop import PerLoop
 
 from .answer import CLIENT_ERRORS, Answer
 from .concealing import Concealer, Hide, secret_values

@@ -13,9 +13,9 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.resources.chat.completions import AsyncCompletions
 
 from antiphon.backend import Timeout, Timeouts
-from antiphon.models.begun import Begun, begins_events
-from antiphon.models.per_loop import PerLoop
-from antiphon.models.sdk_client import sdk_client
+from antiphon.backend.begun import Begun, begins_events
+from antiphon.backend.per_loop import PerLoop
+from antiphon.backend.sdk_client import sdk_client
 
 from .completion import is_stream
 from .concealing import Hide, secret_values

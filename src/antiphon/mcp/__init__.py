@@ -19,7 +19,13 @@ if TYPE_CHECKING:
         ToolFilterStatic,
         create_static_tool_filter,
     )
-    from .server import MCPServer, MCPToolMetaContext, MCPToolMetaResolver
+    from .server import (
+        MCPServer,
+        MCPToolCustomDataContext,
+        MCPToolCustomDataExtractor,
+        MCPToolMetaContext,
+        MCPToolMetaResolver,
+    )
     from .servers import (
         MCPServerSse,
         MCPServerSseParams,
@@ -41,7 +47,13 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "ToolFilterStatic",
         "create_static_tool_filter",
     ),
-    ".server": ("MCPServer", "MCPToolMetaContext", "MCPToolMetaResolver"),
+    ".server": (
+        "MCPServer",
+        "MCPToolCustomDataContext",
+        "MCPToolCustomDataExtractor",
+        "MCPToolMetaContext",
+        "MCPToolMetaResolver",
+    ),
     ".servers": (
         "MCPServerSse",
         "MCPServerSseParams",
@@ -61,6 +73,8 @@ __all__ = [
     "MCPServerStdioParams",
     "MCPServerStreamableHttp",
     "MCPServerStreamableHttpParams",
+    "MCPToolCustomDataContext",
+    "MCPToolCustomDataExtractor",
     "MCPToolMetaContext",
     "MCPToolMetaResolver",
     "RequireApproval",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from antiphon.exceptions import UserError
+from antiphon.logger import logger
 from antiphon.run.awaiting import MaybeAwaitable, settled
 from antiphon.run.reading import is_dict, is_list
 
@@ -71,8 +72,8 @@ def create_static_tool_filter(
 async def seen(tools: list[Any], tool_filter: ToolFilter, server_name: str, run_context: Any, agent: Any) -> list[Any]:
     """Return the tools that pass the filter.
 
-    Raises UserError where the filter is a function and nobody said for whom the tools are listed. What the function
-    raises is raised: a filter that breaks lets nothing through.
+    Raises UserError where the filter is a function and nobody said for whom the tools are listed. A tool for which the
+    function raises is left out, and that is logged.
     """
     if tool_filter is None:
         return tools
@@ -82,7 +83,18 @@ async def seen(tools: list[Any], tool_filter: ToolFilter, server_name: str, run_
     if run_context is None or agent is None:
         raise UserError("a tool_filter that is a function needs a run_context and an agent: list_tools(context, agent)")
     context = ToolFilterContext(run_context, agent, server_name)
-    return [one for one in tools if await settled(tool_filter(context, one))]
+    return [one for one in tools if await _passes(tool_filter, context, one)]
+
+
+async def _passes(tool_filter: ToolFilterCallable, context: ToolFilterContext, tool: Any) -> bool:
+    try:
+        return bool(await settled(tool_filter(context, tool)))
+    except Exception as error:  # noqa: BLE001  # whatever a filter raises: it did not let the tool through
+        what = type(error).__name__  # its words may hold what only the filter may know
+        logger.error(
+            "the tool_filter of %s raised %s for the tool %s: it is left out", context.server_name, what, tool.name
+        )
+        return False
 
 
 def policy_of(require_approval: RequireApproval) -> Policy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ Json: TypeAlias = dict[str, Any]
 reporter: ContextVar[Callable[[Any], None] | None] = ContextVar("reporter", default=None)
 
 MAX_PAGES = 1000  # of a listing: a server that never ends one is broken
+LONGEST_WAIT = 60  # attempts after which a wait is not doubled any more: it would become too large for a float
 
 
 @dataclass
@@ -55,12 +56,34 @@ class MCPToolMetaContext:
 MCPToolMetaResolver: TypeAlias = Callable[[MCPToolMetaContext], MaybeAwaitable[Json | None]]
 
 
+@dataclass(frozen=True)
+class MCPToolCustomDataContext:
+    """The result of a call, of which a `custom_data_extractor` keeps something with the output.
+
+    `tool_name`: as the server calls it. `tool_display_name`: as the model does. `tool_output`: what the model is told.
+    """
+
+    run_context: RunContextWrapper[Any]
+    server_name: str
+    tool_name: str
+    tool_display_name: str
+    arguments: Mapping[str, Any]
+    result_meta: Mapping[str, Any] | None
+    structured_content: Mapping[str, Any] | None
+    is_error: bool | None
+    tool_output: Any
+
+
+MCPToolCustomDataExtractor: TypeAlias = Callable[[MCPToolCustomDataContext], MaybeAwaitable[Mapping[str, Any] | None]]
+
+
 class MCPServer(ABC):
     """An MCP server, as an agent uses it. A subclass may reach it in its own way.
 
     `use_structured_content`: a tool's structured result is its output instead of its parts. `require_approval`: which
     tools are asked about. `failure_error_function`: what the model is told of a failure; "inherit": as the agent says,
-    None: the run raises. `tool_meta_resolver`: gives each call its `_meta`. The guardrails are for all tools.
+    None: the run raises. `tool_meta_resolver`: gives each call its `_meta`. `custom_data_extractor`: what is kept of a
+    result with the output's item, and not told to the model. The guardrails are for all tools.
     """
 
     def __init__(
@@ -70,6 +93,7 @@ class MCPServer(ABC):
         failure_error_function: ToolErrorFunction | Literal["inherit"] | None = "inherit",
         tool_meta_resolver: MCPToolMetaResolver | None = None,
         *,
+        custom_data_extractor: MCPToolCustomDataExtractor | None = None,
         tool_input_guardrails: list[ToolInputGuardrail[Any]] | None = None,
         tool_output_guardrails: list[ToolOutputGuardrail[Any]] | None = None,
     ) -> None:
@@ -77,6 +101,7 @@ class MCPServer(ABC):
         self.approval_policy = policy_of(require_approval)
         self.failure_error_function = failure_error_function
         self.tool_meta_resolver = tool_meta_resolver
+        self.custom_data_extractor = custom_data_extractor
         self.tool_input_guardrails, self.tool_output_guardrails = tool_input_guardrails, tool_output_guardrails
 
     @property
@@ -125,6 +150,7 @@ class Policies(TypedDict, total=False):
     require_approval: RequireApproval
     failure_error_function: ToolErrorFunction | Literal["inherit"] | None
     tool_meta_resolver: MCPToolMetaResolver | None
+    custom_data_extractor: MCPToolCustomDataExtractor | None
     tool_input_guardrails: list[ToolInputGuardrail[Any]] | None
     tool_output_guardrails: list[ToolOutputGuardrail[Any]] | None
 
@@ -138,6 +164,7 @@ class ServerOptions(Policies, total=False):
     retry_backoff_seconds_base: float
     retry_backoff_seconds_max: float | None
     message_handler: Callable[[Any], Awaitable[None]] | None
+    max_list_pages: int | None
 
 
 class ConnectedServer(MCPServer):
@@ -145,8 +172,8 @@ class ConnectedServer(MCPServer):
 
     `cache_tools_list`: the list is asked for once, and again after `invalidate_tools_cache()` or when the server says
     that it changed. `client_session_timeout_seconds`: how long one request may take; None or 0: any time.
-    `max_retry_attempts`: how often a failed request is sent again, also one that calls a tool; a lost connection is
-    made anew for it.
+    `max_retry_attempts`: how often a failed request is sent again, also one that calls a tool, -1 for until it succeeds;
+    a lost connection is made anew for it. `max_list_pages`: how many pages a list may have.
     """
 
     def __init__(
@@ -160,14 +187,19 @@ class ConnectedServer(MCPServer):
         retry_backoff_seconds_base: float = 1.0,
         retry_backoff_seconds_max: float | None = None,
         message_handler: Callable[[Any], Awaitable[None]] | None = None,
+        max_list_pages: int | None = None,
         **policies: Unpack[Policies],
     ) -> None:
         super().__init__(**policies)
-        if max_retry_attempts < 0:
-            raise UserError(f"max_retry_attempts is {max_retry_attempts}: a number of attempts, 0 or more")
+        if max_retry_attempts < -1:
+            raise UserError(
+                f"max_retry_attempts is {max_retry_attempts}: a number of attempts, 0 or more, or -1 for all"
+            )
+        if max_list_pages is not None and max_list_pages < 1:
+            raise UserError(f"max_list_pages is {max_list_pages}: a number of pages, 1 or more, or None")
         self._name = name
         self.cache_tools_list, self.tool_filter = cache_tools_list, tool_filter
-        self.max_retry_attempts = max_retry_attempts
+        self.max_retry_attempts, self.max_list_pages = max_retry_attempts, max_list_pages or MAX_PAGES
         self.retry_backoff_seconds_base = retry_backoff_seconds_base
         self.retry_backoff_seconds_max = retry_backoff_seconds_max
         self._tools: list[Any] | None = None
@@ -215,7 +247,7 @@ class ConnectedServer(MCPServer):
         known = self._tools if self.cache_tools_list else None
         if known is None:
             changes = self._changes
-            known = await self._asked("list the tools", lambda client: _pages(client.list_tools, "tools"))
+            known = list((await self._listed("tools", lambda client: client.list_tools)).tools)
             self._tools = known if changes == self._changes else None
         return await seen(list(known), self.tool_filter, self.name, run_context, agent)
 
@@ -229,8 +261,8 @@ class ConnectedServer(MCPServer):
         )
 
     async def list_prompts(self) -> Any:
-        """Return the first page of the prompts."""
-        return await self._asked("list the prompts", lambda client: client.list_prompts())
+        """Return the prompts, those of all pages."""
+        return await self._listed("prompts", lambda client: client.list_prompts)
 
     async def get_prompt(self, name: str, arguments: Json | None = None) -> Any:
         """Return a prompt."""
@@ -250,6 +282,9 @@ class ConnectedServer(MCPServer):
         """Return what a resource holds."""
         return await self._asked("read a resource", lambda client: client.read_resource(uri))
 
+    async def _listed(self, key: str, ask: Callable[[Client], Callable[..., Awaitable[Any]]]) -> Any:
+        return await self._asked(f"list the {key}", lambda client: _whole(ask(client), key, self.max_list_pages))
+
     async def _asked(self, what: str, ask: Callable[[Client], Awaitable[T]]) -> T:
         """Return the answer to a request, sent again as often as it may be.
 
@@ -263,13 +298,15 @@ class ConnectedServer(MCPServer):
                 raise
             except Exception as error:  # noqa: BLE001  # transports raise what they like
                 failed = error
-            if attempt >= self.max_retry_attempts:  # outside of `except`: what it comes from may hold a URL with a key
+            if (
+                attempt >= self.max_retry_attempts != -1
+            ):  # outside of `except`: what it comes from may hold a URL with a key
                 raise AgentsException(f"the MCP server {self.name!r} could not {what}: {reason(failed)}")
             await self._before_another(attempt, failed, client)
         raise AssertionError("the attempts are counted without an end")
 
     async def _before_another(self, attempt: int, error: Exception, client: Client) -> None:
-        wait = self.retry_backoff_seconds_base * 2**attempt
+        wait = self.retry_backoff_seconds_base * 2 ** min(attempt, LONGEST_WAIT)
         await asyncio.sleep(
             wait if self.retry_backoff_seconds_max is None else min(wait, self.retry_backoff_seconds_max)
         )
@@ -295,14 +332,15 @@ def _progress(report: Callable[[Any], None] | None) -> Any:
     return told
 
 
-async def _pages(ask: Callable[..., Awaitable[Any]], key: str) -> list[Any]:
-    """Return all items of a listing. Raises AgentsException where the server never ends it."""
-    found: list[Any] = []
+async def _whole(ask: Callable[..., Awaitable[Any]], key: str, most: int) -> Any:
+    """Return the first page of a listing with the items of all. Raises AgentsException where the server never ends it."""
+    pages: list[Any] = []
     cursor: str | None = None
-    for _ in range(MAX_PAGES):
+    for _ in range(most):
         page = await ask(cursor=cursor)
-        found.extend(getattr(page, key))
+        pages.append(page)
         if not page.next_cursor or page.next_cursor == cursor:
-            return found
+            found = [one for held in pages for one in getattr(held, key)]
+            return pages[0].model_copy(update={key: found, "next_cursor": None})
         cursor = page.next_cursor
-    raise AgentsException(f"the MCP server has more than {MAX_PAGES} pages of {key}")
+    raise AgentsException(f"the MCP server has more than {most} pages of {key}")

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon.exceptions import MCPToolCancellationError, ModelBehaviorError, UserError
 from antiphon.run.awaiting import settled, together
 from antiphon.run.context import ToolContext
+from antiphon.run.handoffs import Handoff
 from antiphon.run.reading import is_dict, is_list
 from antiphon.tools.function_tool import arguments_of, forgiving
 from antiphon.tools.strict import copied_schema, ensure_strict_json_schema
 from antiphon.tools.tool import (
     FunctionTool,
+    FunctionToolCustomDataContext,
     ToolErrorFunction,
     ToolOrigin,
     ToolOriginType,
@@ -25,7 +29,7 @@ from antiphon.tools.tool import (
 )
 
 from .policy import needs_approval
-from .server import MCPServer, MCPToolMetaContext, reporter
+from .server import MCPServer, MCPToolCustomDataContext, MCPToolMetaContext, reporter
 
 if TYPE_CHECKING:
     from antiphon.run.context import RunContextWrapper
@@ -40,13 +44,15 @@ NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 async def agent_tools(agent: Any, run_context: RunContextWrapper[Any]) -> list[FunctionTool]:
     """Return the tools of all MCP servers of an agent, as its `mcp_config` says."""
     config: Mapping[str, Any] = agent.mcp_config
+    with_server = bool(config.get("include_server_in_tool_names", False))
     return await function_tools(
         agent.mcp_servers,
         run_context,
         agent,
         convert_schemas_to_strict=bool(config.get("convert_schemas_to_strict", False)),
         failure_error_function=config.get("failure_error_function", default_tool_error_function),
-        include_server_in_tool_names=bool(config.get("include_server_in_tool_names", False)),
+        include_server_in_tool_names=with_server,
+        taken=set(_names(agent)) if with_server else (),
     )
 
 
@@ -58,8 +64,12 @@ async def function_tools(
     convert_schemas_to_strict: bool = False,
     failure_error_function: ToolErrorFunction | None = default_tool_error_function,
     include_server_in_tool_names: bool = False,
+    taken: Collection[str] = (),
 ) -> list[FunctionTool]:
-    """Return the tools of several servers, in their order. Raises UserError where two have one name."""
+    """Return the tools of several servers, in their order. Raises UserError where two have one name.
+
+    With their servers' names they never have: neither one another's, nor one of those that are `taken`.
+    """
     listed = await together([server.list_tools(run_context, agent) for server in servers]) if servers else []
     for server, tools in zip(servers, listed, strict=True):
         _refuse_twice(
@@ -67,17 +77,11 @@ async def function_tools(
             f"the MCP server {server.name!r} lists several tools",
             "a call could not say which: let a tool_filter leave them out",
         )
+    offered = [(server, tool) for server, tools in zip(servers, listed, strict=True) for tool in tools]
+    names = prefixed(offered, taken) if include_server_in_tool_names else [None] * len(offered)
     found = [
-        to_function_tool(
-            tool,
-            server,
-            convert_schemas_to_strict,
-            agent,
-            failure_error_function,
-            prefixed(server.name, tool.name) if include_server_in_tool_names else None,
-        )
-        for server, tools in zip(servers, listed, strict=True)
-        for tool in tools
+        to_function_tool(tool, server, convert_schemas_to_strict, agent, failure_error_function, name)
+        for (server, tool), name in zip(offered, names, strict=True)
     ]
     _refuse_twice(
         (tool.name for tool in found),
@@ -85,6 +89,13 @@ async def function_tools(
         'set mcp_config={"include_server_in_tool_names": True}, or filter one out',
     )
     return found
+
+
+def _names(agent: Any) -> Iterable[str]:
+    """Yield the names that an agent's model knows already: of functions, and of handoffs."""
+    yield from (one.name for one in agent.tools if isinstance(one, FunctionTool))
+    for one in agent.handoffs:
+        yield one.tool_name if isinstance(one, Handoff) else Handoff.default_tool_name(one)
 
 
 def to_function_tool(
@@ -110,25 +121,49 @@ def to_function_tool(
     told = failure_error_function if isinstance(own, str) else own
     title = tool.title or (tool.annotations.title if tool.annotations is not None else None)
 
-    async def invoke(ctx: ToolContext[Any], arguments: str) -> Any:
-        read = arguments_of(ctx.tool_name, arguments)
-        if isinstance(read, str):
-            raise ModelBehaviorError(read)
-        return output_of(await called(server, tool, read, ctx), server.use_structured_content)
-
+    calls = _Calls(server, tool)
     return FunctionTool(
         name=tool_name_override or _fitting(NOT_IN_NAMES.sub("_", tool.name) or "tool", tool.name),
         description=tool.description or title or "",
         params_json_schema=schema,
-        on_invoke_tool=forgiving(invoke, told),
+        on_invoke_tool=forgiving(calls.output, told),
         strict_json_schema=strict,
         tool_input_guardrails=server.tool_input_guardrails,
         tool_output_guardrails=server.tool_output_guardrails,
         needs_approval=needs_approval(server.approval_policy, tool, agent),
+        custom_data_extractor=calls.kept if server.custom_data_extractor is not None else None,
         origin=ToolOrigin(ToolOriginType.MCP, mcp_server_name=server.name),
         title=title,
         annotations=tool.annotations,
     )
+
+
+@dataclass(slots=True)
+class _Calls:
+    """The calls of one tool. `results`: call id -> what came, until something of it is kept."""
+
+    server: MCPServer
+    tool: Any
+    results: dict[str, MCPToolCustomDataContext] = field(default_factory=dict[str, MCPToolCustomDataContext])
+
+    async def output(self, ctx: ToolContext[Any], arguments: str) -> Any:
+        """Return what the tool returned for one call."""
+        server, name = self.server, self.tool.name
+        read = arguments_of(ctx.tool_name, arguments)
+        if isinstance(read, str):
+            raise ModelBehaviorError(read)
+        result = await called(server, self.tool, read, ctx)
+        output = output_of(result, server.use_structured_content)
+        if server.custom_data_extractor is not None:
+            held = (read, result.meta, result.structured_content, result.is_error, output)
+            self.results[ctx.tool_call_id] = MCPToolCustomDataContext(ctx, server.name, name, ctx.tool_name, *held)
+        return output
+
+    async def kept(self, about: FunctionToolCustomDataContext) -> Mapping[str, Any] | None:
+        """Return what is kept with the output of a call; None of one without a result."""
+        result = self.results.pop(about.tool_context.tool_call_id, None)
+        extract = self.server.custom_data_extractor
+        return None if result is None or extract is None else await settled(extract(result))
 
 
 async def called(server: MCPServer, tool: Any, arguments: Json, ctx: ToolContext[Any]) -> Any:
@@ -166,15 +201,32 @@ def output_of(result: Any, use_structured_content: bool) -> Any:
     return parts[0] if len(parts) == 1 else parts or (SILENT_FAILURE if result.is_error else "")
 
 
-def prefixed(server: str, tool: str) -> str:
-    """Return a tool's name with its server's: `mcp_<server>__<tool>`; a long one is cut and gets a digest."""
-    named = [NOT_IN_NAMES.sub("_", one).strip("_-") or kind for one, kind in ((server, "server"), (tool, "tool"))]
-    return _fitting(f"mcp_{named[0]}__{named[1]}", f"{server}\0{tool}")
+def prefixed(offered: Sequence[tuple[MCPServer, Any]], taken: Collection[str] = ()) -> list[str]:
+    """Return the tools' names with those of their servers: `mcp_<server>__<tool>`.
+
+    One that is too long, that is taken or that several would have gets a digest of what it stands for: of the server's
+    name, and of its place among those of that name.
+    """
+    places: dict[str, list[MCPServer]] = {}
+    for server, _ in offered:
+        if server not in places.setdefault(server.name, []):
+            places[server.name].append(server)
+    names = [f"mcp_{_word(server.name, 'server')}__{_word(tool.name, 'tool')}" for server, tool in offered]
+    often = Counter(names)
+    wholes = [f"{one.name}\0{tool.name}" + "\0" * places[one.name].index(one) for one, tool in offered]
+    return [
+        _fitting(name, whole, alone=often[name] == 1 and name not in taken)
+        for name, whole in zip(names, wholes, strict=True)
+    ]
 
 
-def _fitting(name: str, whole: str) -> str:
-    """Return `name`, cut where it is too long, with a digest of all that it stands for."""
-    if len(name) <= LONGEST_NAME:
+def _word(name: str, kind: str) -> str:
+    return NOT_IN_NAMES.sub("_", name).strip("_-") or kind
+
+
+def _fitting(name: str, whole: str, *, alone: bool = True) -> str:
+    """Return `name`; where it is too long or not alone, cut and with a digest of all that it stands for."""
+    if alone and len(name) <= LONGEST_NAME:
         return name
     digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
     return f"{name[: LONGEST_NAME - 9].rstrip('_-')}_{digest}"
@@ -213,14 +265,14 @@ def _is_open(schema: Any) -> bool:
 
 
 async def _meta(server: MCPServer, tool: Any, arguments: Json, ctx: ToolContext[Any]) -> Json | None:
-    if server.tool_meta_resolver is None:
-        return None
-    made: object = await settled(
-        server.tool_meta_resolver(MCPToolMetaContext(ctx, server.name, tool.name, dict(arguments)))
-    )
+    """Return the `_meta` of a call: what the resolver says, and what the server's tool itself carries."""
+    made: object = None
+    if server.tool_meta_resolver is not None:
+        about = MCPToolMetaContext(ctx, server.name, tool.name, dict(arguments))
+        made = await settled(server.tool_meta_resolver(about))
     if made is not None and not is_dict(made):
         raise UserError(f"a tool_meta_resolver returned {type(made).__name__}: a dict or None is expected")
-    return made
+    return made if tool.meta is None else {**(made or {}), **copy.deepcopy(tool.meta)}
 
 
 def _refuse_twice(names: Iterable[str], what: str, way_out: str) -> None:

@@ -76,7 +76,7 @@ class Compacting(SessionABC):
         async with self._alone:
             items = await self.underlying_session.get_items(ALL)
             change = await self._shortened(items, dict(args or {}))
-            return change is not None and await self._replace(items, *change)
+            return change is not None and await self._replace(*change)
 
     @abstractmethod
     async def _shortened(self, items: list[Any], args: dict[str, Any]) -> tuple[list[Any], list[Any]] | None:
@@ -88,15 +88,21 @@ class Compacting(SessionABC):
         except Exception as error:  # noqa: BLE001  # a model may raise anything, and the run is not to end by it
             logger.warning("the session %s is not shortened: %s", self.session_id, type(error).__name__)
 
-    async def _replace(self, items: list[Any], old: list[Any], new: list[Any]) -> bool:
+    async def _replace(self, old: list[Any], new: list[Any]) -> bool:
+        """Put `new` in the place of `old`. Returns False where they are not the oldest items any more."""
         session = self.underlying_session
         if isinstance(session, Replaces):
             return await session.replace_oldest(old, new)
-        await session.clear_session()  # the best that a session of the bare protocol can do
+        now = await session.get_items(ALL)  # from here on the best that a session of the bare protocol can do
+        if now[: len(old)] != old:
+            return False
         try:
-            await session.add_items([*new, *items[len(old) :]])
+            await session.clear_session()
+            await session.add_items([*new, *now[len(old) :]])
         except BaseException:
-            await session.add_items(items)
+            if await session.get_items(ALL) != now:
+                await session.clear_session()
+                await session.add_items(now)
             raise
         return True
 

@@ -15,7 +15,7 @@ from antiphon.run.awaiting import MaybeAwaitable, settled
 from antiphon.run.items import as_input
 from antiphon.stream.chunk import fields
 
-from .compaction import Compacting
+from .compaction import Compacting, cut
 from .session import Session
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class OpenAIResponsesCompactionSession(Compacting):
 
     `should_trigger_compaction` decides instead: it gets a dict with session_items, compaction_candidate_items,
     response_id and compaction_mode. Mode "auto" sends the items, unless `run_compaction` is told the id of a response
-    that the server has stored.
+    that the server has stored. Where a call waits for its output, nothing is shortened.
     """
 
     def __init__(
@@ -62,6 +62,8 @@ class OpenAIResponsesCompactionSession(Compacting):
     async def _shortened(self, items: list[Any], args: dict[str, Any]) -> tuple[list[Any], list[Any]] | None:
         response_id = args.get("response_id")
         mode = self._mode(args)
+        if cut(items, 0) < len(items):  # a call waits, for its tool or for approval: what comes answers it
+            return None
         candidates = [item for item in items if _may_go(item)]
         told = {
             "session_items": items,

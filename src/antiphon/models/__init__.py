@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from .call import ModelCall as ModelCall
     from .chat import ChatCompletionsModel as ChatCompletionsModel
     from .chatcmpl_converter import Converter as Converter
+    from .checks import EventsBroken as EventsBroken
     from .defaults import get_default_model as get_default_model
     from .defaults import set_default_openai_api as set_default_openai_api
     from .defaults import set_default_openai_client as set_default_openai_client
     from .defaults import set_default_openai_key as set_default_openai_key
-    from .errors import EventsBroken as EventsBroken
     from .exchange import EventStream as EventStream
     from .exchange import Exchange as Exchange
     from .fallback import FallbackModel as FallbackModel
@@ -59,9 +59,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ".any_llm_responses": ("AnyLLMResponsesModel",),
     ".call": ("CallModel", "ModelCall"),
     ".chat": ("ChatCompletionsModel",),
+    ".checks": ("EventsBroken",),
     ".chatcmpl_converter": ("Converter",),
     ".defaults": ("get_default_model", "set_default_openai_api", "set_default_openai_client", "set_default_openai_key"),
-    ".errors": ("EventsBroken",),
     ".exchange": ("EventStream", "Exchange"),
     ".fallback": ("FallbackModel",),
     ".interface": ("Model", "ModelProvider", "ModelResponse", "ModelTracing"),

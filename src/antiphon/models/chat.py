@@ -15,13 +15,14 @@ from antiphon.backend import Backend, Timeout, load_backend, takes_query
 from antiphon.errors import BadInput
 from antiphon.ids import IdsChoice
 from antiphon.logger import logger
-from antiphon.profile import DEFAULT, Profile, find_profile, load_profile
+from antiphon.profile import DEFAULT, Profile, find_profile, load_profile, profile_by_word
 from antiphon.request import Change, to_chat_request
 from antiphon.request.read import settled
 from antiphon.stream.chunk import fields, plain
 from antiphon.stream.emit import EventStyle
 from antiphon.stream.faults import redact
 
+from . import reasoning_content_replay as replay
 from .call import CallModel, ModelCall
 from .exchange import Exchange
 from .interface import ModelResponse
@@ -42,7 +43,8 @@ class ChatCompletionsModel(CallModel):
     OpenAI's, with the key in OPENAI_API_KEY. `profile`: a name, a `Profile`, or None for the one that knows the URL or
     the model. `retry`: when a request is tried again, unless its settings say otherwise. `reasoning`: whether it is
     shown as "summary" or as "text". `strict`: what cannot be carried raises BadRequest instead of being logged, and
-    what has no place in the events fails the response.
+    what has no place in the events fails the response. Which reasoning goes back is the profile's to say, unless
+    `should_replay_reasoning_content` does: then as `reasoning_content`, in all turns.
 
     Raises BackendNotFound, ProfileNotFound and BadInput for options that are none.
     """
@@ -60,11 +62,15 @@ class ChatCompletionsModel(CallModel):
         strict: bool = False,
         ids: IdsChoice = "random",
         created_at: int | None = None,
+        should_replay_reasoning_content: replay.ShouldReplayReasoningContent | None = None,
         **options: Any,
     ) -> None:
         self.model = model
         self.backend = make_backend(backend, base_url, api_key, options)
         self.profile = choose_profile(profile, backend, base_url, model)
+        self._should_replay, self._url = should_replay_reasoning_content, (base_url or "").rstrip("/") or None
+        if should_replay_reasoning_content is not None:
+            self.profile = replace(self.profile, reasoning_replay="reasoning_content", reasoning_replay_always=True)
         self.retry = retry
         self._reasoning: Literal["summary", "text"] = reasoning
         self._strict = strict
@@ -94,6 +100,8 @@ class ChatCompletionsModel(CallModel):
         no query for one call.
         """
         held = {key: one if key == "input" else plain(one) for key, one in settled(fields(request)).items()}
+        if self._should_replay is not None and isinstance(held.get("input"), list):
+            held["input"] = [item for item in held["input"] if self._goes_back(fields(item), self._should_replay)]
         asked_with = {**fields(held.get("extra_query")), **(query or {})}
         if asked_with and not takes_query(self.backend):
             raise BadInput(
@@ -173,6 +181,9 @@ class ChatCompletionsModel(CallModel):
             preserve_raw_usage=bool(settings.preserve_raw_usage),
         )
 
+    def _goes_back(self, item: Mapping[str, Any], should: replay.ShouldReplayReasoningContent) -> bool:
+        return item.get("type") != "reasoning" or should(replay.asked_about(item, self.model, self._url))
+
     def _tell(self, losses: Iterable[Change]) -> None:
         """Log what is lost of a request: each kind of it once, whatever its place."""
         for change in losses:
@@ -217,12 +228,19 @@ def make_backend(
 
 
 def choose_profile(profile: str | Profile | None, backend: str | Backend, base_url: str | None, model: str) -> Profile:
-    """Return the profile: the given one, else that of the backend's SDK, else the one that knows the URL or the model."""
+    """Return the profile: the given one, else that of the backend's SDK, else the one that knows the URL or the model.
+
+    An SDK hands `reasoning_content` on as it is, so it goes back to models that want it there whatever is between.
+    """
     if isinstance(profile, Profile):
         return profile
     if profile is not None:
         return load_profile(profile)
     if isinstance(backend, str) and backend in SDK_PROFILES:
-        return load_profile(SDK_PROFILES[backend])
+        known, behind = load_profile(SDK_PROFILES[backend]), profile_by_word(model)
+        if behind is None or behind.reasoning_replay != "reasoning_content":
+            return known
+        always, family = behind.reasoning_replay_always, behind.family or behind.name
+        return replace(known, reasoning_replay="reasoning_content", reasoning_replay_always=always, family=family)
     url = OPENAI_URL if base_url is None and backend in ("http", "openai_sdk") else base_url or ""
     return find_profile(base_url=url, model=model) or DEFAULT

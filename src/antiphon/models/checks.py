@@ -6,11 +6,19 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from antiphon.errors import BadInput
-
-from .errors import EventsBroken
+from antiphon.errors import AntiphonError, BadInput
 
 GROUP = "antiphon.checks"
+
+
+class EventsBroken(AntiphonError):
+    """A native stream breaks the rules of the events; `findings` say which, where and how."""
+
+    def __init__(self, findings: Sequence[Any]) -> None:
+        first = "; ".join(str(one) for one in findings[:3])
+        more = f"; and {len(findings) - 3} more" if len(findings) > 3 else ""
+        super().__init__(f"the stream breaks {len(findings)} rules: {first}{more}")
+        self.findings = tuple(findings)
 
 
 def check_events(events: Sequence[Any]) -> None:

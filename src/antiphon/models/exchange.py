@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from antiphon.backend import Backend, Timeout, close, request_id_of
+from antiphon.backend.failed import failure
 from antiphon.errors import BadAnswer
 from antiphon.ids import IdsChoice
 from antiphon.profile import Profile
@@ -24,7 +25,6 @@ from antiphon.stream.emit import EventStyle, make_emitter
 from antiphon.stream.handler import ChatCmplStreamHandler, of_body, of_chunks
 from antiphon.stream.pull import Reader, apull
 
-from .errors import failure
 from .retrying import Retrying
 
 # What is held until something else comes: the head, and the end of a response that failed before its first item.

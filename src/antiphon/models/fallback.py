@@ -12,12 +12,12 @@ from typing import Any
 
 from antiphon import errors
 from antiphon.backend import close
+from antiphon.backend.failed import failure_in
 from antiphon.logger import logger
 from antiphon.request.styles import style_of
 from antiphon.stream.accumulate import TERMINALS
 from antiphon.stream.faults import redact
 
-from .errors import failure_in
 from .exchange import begins, noted
 from .interface import Model, ModelProvider, ModelResponse, close_all
 from .multi_provider import MultiProvider

@@ -19,6 +19,26 @@ if TYPE_CHECKING:
     from .settings import ModelSettings
 
 
+# keys of an output item that the API refuses in its input. Source: openai-python, `ResponseInputItemParam`.
+OUTPUT_ONLY = frozenset({"created_by", "parsed_arguments"})
+SHELL_OUTPUT_ONLY = OUTPUT_ONLY | {"status", "shell_output", "provider_data"}
+
+
+def input_item(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an output item as an input item: what the API only gives is left out. A new dict."""
+    if item.get("type") != "shell_call_output":
+        return dict(_without(item, OUTPUT_ONLY))
+    said: dict[str, Any] = _without(item, SHELL_OUTPUT_ONLY)
+    chunks = said.get("output")
+    if isinstance(chunks, list):
+        said["output"] = [_without(one, OUTPUT_ONLY) for one in chunks]  # pyright: ignore[reportUnknownVariableType]
+    return said
+
+
+def _without(value: Any, names: frozenset[str]) -> Any:
+    return {name: one for name, one in value.items() if name not in names} if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType]
+
+
 class ModelTracing(Enum):
     """Whether a model call is traced, and with what was said in it."""
 
@@ -53,7 +73,7 @@ class ModelResponse:
 
     def to_input_items(self) -> list[dict[str, Any]]:
         """Return the output as input items of the next request."""
-        return [plain(item) for item in self.output]
+        return [input_item(plain(item)) for item in self.output]
 
     @property
     def refusal(self) -> str | None:

@@ -13,6 +13,8 @@ from openai.types.responses import Response
 from pydantic import ValidationError
 
 from antiphon.backend import close, request_id_of
+from antiphon.backend.begun import Begun, begins_events
+from antiphon.backend.sdk_errors import EXCERPT, RAISED, reported, typed
 from antiphon.concealing import Hide, concealed
 from antiphon.errors import AntiphonError, BadAnswer, ServerFailed, TimedOut
 from antiphon.stream.accumulate import HEADS, TERMINALS
@@ -20,9 +22,7 @@ from antiphon.stream.chunk import fields, is_object, plain, word
 from antiphon.stream.native import Repairer
 from antiphon.stream.objects import CLASSES
 
-from .begun import Begun, begins_events
 from .exchange import Attempt, numbered
-from .sdk_errors import EXCERPT, RAISED, reported, typed
 
 T = TypeVar("T")
 

@@ -42,14 +42,17 @@ class OpenAIProvider(KeepingProvider):
         repair: bool = False,
         **chat_options: Any,
     ) -> None:
-        if openai_client is not None and (api_key is not None or base_url is not None):
-            raise BadInput("a client that was made already takes no api_key or base_url")
+        named = {"base_url": base_url, "organization": organization, "project": project}
+        ignored = [name for name, value in {"api_key": api_key, **named}.items() if value is not None]
+        if openai_client is not None and ignored:
+            raise BadInput(
+                f"{', '.join(ignored)}: a client that was made already takes no such option; make it with that"
+            )
         if unknown := sorted(set(chat_options) - CHAT_OPTIONS):
             raise BadInput(
                 f"{', '.join(unknown)}: no model has that option; chat models have {', '.join(sorted(CHAT_OPTIONS))}"
             )
         super().__init__()
-        named = {"base_url": base_url, "organization": organization, "project": project}
         self._key, self._given = api_key, openai_client
         self._named = {name: value for name, value in named.items() if value is not None}
         self._use_responses, self._retry = use_responses, retry

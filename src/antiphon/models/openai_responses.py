@@ -9,6 +9,8 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
+from antiphon.backend.per_loop import PerLoop
+from antiphon.backend.sdk_client import sdk_client
 from antiphon.concealing import secret_values
 from antiphon.errors import BadInput, BadRequest
 from antiphon.request import Change
@@ -23,10 +25,8 @@ from .exchange import EventStream, noted, with_requests
 from .interface import ModelResponse
 from .native import Asked
 from .native_input import may_open, native_input, refuses_seals
-from .per_loop import PerLoop
 from .retry import ModelRetrySettings
 from .retrying import Retrying
-from .sdk_client import sdk_client
 from .settings import ModelSettings
 
 CHAT_ONLY = frozenset({"frequency_penalty", "presence_penalty", "stream_options"})

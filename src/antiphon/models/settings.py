@@ -16,6 +16,14 @@ UNTRACED = frozenset({"extra_query", "extra_body", "extra_headers", "extra_args"
 
 
 @dataclass
+class MCPToolChoice:
+    """A `tool_choice`: the tool of a hosted MCP server that the model has to call."""
+
+    server_label: str
+    name: str
+
+
+@dataclass
 class ModelSettings:
     """What a model is asked for. None: nothing is said, and the provider decides.
 

@@ -167,8 +167,11 @@ async def _told(on_stream: Any, event: AgentToolStreamEvent) -> None:
 
 
 def _output(result: RunResultBase) -> Any:
-    """Return the final output; where it is empty, the last text or tool output of the run."""
-    if result.final_output not in (None, ""):
+    """Return the final output; where it is empty, the last text or tool output of the run, unless guardrails watch it.
+
+    They saw the final output alone.
+    """
+    if result.final_output not in (None, "") or result.output_guardrail_results:
         return result.final_output
     for item in reversed(result.new_items):
         if isinstance(item, MessageOutputItem) and (text := ItemHelpers.text_message_output(item)):

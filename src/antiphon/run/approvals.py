@@ -6,6 +6,8 @@ A decision is bound to the exact invocation (kind, name, arguments, id): another
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -51,7 +53,17 @@ class Invocation:
     @property
     def digest(self) -> str:
         """Return what stands for all that is asked."""
-        return sha256(json.dumps(self.asked, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        kind, name, space, arguments, *rest = self.asked
+        asked = [kind, name, space, _canonical(arguments), *rest]
+        return sha256(json.dumps(asked, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _canonical(arguments: Any) -> Any:
+    """Return arguments without the spaces of their JSON text, which make no other call."""
+    try:
+        return json.dumps(json.loads(arguments)) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return arguments
 
 
 def qualified(name: str, namespace: Any) -> str:
@@ -117,16 +129,20 @@ class Decision:
 
 @dataclass
 class Made:
-    """A call that was seen: the digest of its invocation, and its tool. `completed`: its output is there."""
+    """A call that was seen: the digest of its invocation, and its tool. `completed`: its output is there.
+
+    `failed`: the tool raised out of the run; it may have done something all the same.
+    """
 
     fingerprint: str
     tool_name: str
     completed: bool = False
+    failed: bool = False
 
 
 @dataclass
 class Ledger:
-    """The decisions by tool, and the invocations by call id.
+    """The decisions by tool, those for all its calls by agent and tool, and the invocations by call id.
 
     `agent_tool_approvals`: what was decided for all calls inside the runs of an agent tool, by its name. `nested`:
     where the unfinished runs inside agent tools stand, by the call id of the tool.
@@ -138,12 +154,22 @@ class Ledger:
     nested: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def decide(
-        self, call: Any, verdict: bool, *, always: bool, message: str | None = None, nameless: str | None = None
+        self,
+        call: Any,
+        verdict: bool,
+        *,
+        always: str | None,
+        message: str | None = None,
+        nameless: str | None = None,
     ) -> None:
-        """Take a decision about a call. Raises ModelBehaviorError where its id is another call's."""
+        """Take a decision about a call; with `always`, the name of an agent, about all calls of its tool.
+
+        Raises ModelBehaviorError where its id is another call's.
+        """
         one = Invocation.of(call, nameless)
         self.register(call)
-        self.approvals.setdefault(one.tool, Decision()).decide(one.call_id, verdict, always=always, message=message)
+        for key, of_all in ((one.tool, False), *([] if always is None else [(owned(one.tool, always), True)])):
+            self.approvals.setdefault(key, Decision()).decide(one.call_id, verdict, always=of_all, message=message)
 
     def register(self, call: Any) -> Made:
         """Return the record of a call, a new one for a new id.
@@ -160,6 +186,28 @@ class Ledger:
             )
         return made
 
+    @contextmanager
+    def once(self, call_id: str) -> Generator[None, None, None]:
+        """Note that a call failed where what is done inside raises; where it is cancelled, it may be made again."""
+        try:
+            yield
+        except Exception:
+            self.tool_invocations[call_id].failed = True
+            raise
+
+    def is_due(self, call: Any) -> bool:
+        """Return whether a call is to be made: it has no output.
+
+        Raises ModelBehaviorError where an earlier run has tried, and the tool raised: nobody knows what it did.
+        """
+        made, one = self.register(call), Invocation.of(call)
+        if made.failed and not made.completed and one.call_id not in self.nested:
+            raise ModelBehaviorError(
+                f"the call {one.call_id!r} of tool {one.tool!r} was made before, and failed without an output: it is "
+                "not made twice. Start a new run"
+            )
+        return not made.completed
+
     def complete(self, call_id: str) -> None:
         """Note that a call has its output: a run inside it, if there was one, waits no more."""
         self.nested.pop(call_id, None)
@@ -171,15 +219,25 @@ class Ledger:
         self.nested.pop(call_id, None)
         self.tool_invocations.pop(call_id, None)
 
-    def status(self, tool: str, call_id: str) -> bool | None:
-        """Return True for approved, False for rejected, None for undecided."""
-        decision = self.approvals.get(tool)
-        return None if decision is None else decision.status(call_id)
+    def status(self, tool: str, call_id: str, agent: str | None = None) -> bool | None:
+        """Return True for approved, False for rejected, None for undecided.
 
-    def message(self, tool: str, call_id: str) -> str | None:
+        `agent`: who calls; without it, what was decided for all calls counts where one agent alone has such a tool.
+        """
+        found = (one.status(call_id) for one in self._about(tool, agent))
+        return next((verdict for verdict in found if verdict is not None), None)
+
+    def message(self, tool: str, call_id: str, agent: str | None = None) -> str | None:
         """Return what the reviewer said of a rejected call."""
-        decision = self.approvals.get(tool)
-        return None if decision is None else decision.message_for(call_id)
+        if self.status(tool, call_id, agent) is not False:
+            return None
+        found = (one.message_for(call_id) for one in self._about(tool, agent))
+        return next((message for message in found if message is not None), None)
+
+    def _about(self, tool: str, agent: str | None) -> list[Decision]:
+        keys = [owned(tool, agent)] if agent is not None else [key for key in self.approvals if _is_owned(key, tool)]
+        every = [self.approvals.get(key) for key in (tool, *(keys if len(keys) == 1 else ()))]
+        return [one for one in every if one is not None]
 
     def inner(self, tool: str) -> Ledger:
         """Return the ledger of a new run inside an agent tool: with what was decided for all its calls."""
@@ -203,6 +261,15 @@ class Ledger:
         data = asdict(replace(self, nested={}))
         del data["nested"]
         return data
+
+
+def owned(tool: str, agent: str) -> str:
+    """Return the name under which it is decided about all calls of an agent's tool; another agent's may be another."""
+    return json.dumps([agent, tool])
+
+
+def _is_owned(key: str, tool: str) -> bool:
+    return key.startswith("[") and key.endswith(f", {json.dumps(tool)}]")
 
 
 def _with(ids: bool | list[str], call_id: str) -> bool | list[str]:

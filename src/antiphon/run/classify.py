@@ -17,13 +17,13 @@ from antiphon.tools.editor import ApplyPatchTool
 from antiphon.tools.hosted import HostedMCPTool, ProgrammaticToolCallingTool
 from antiphon.tools.local import ApprovableTool, CustomTool, LocalTool
 from antiphon.tools.shell import LocalShellTool, ShellTool
-from antiphon.tools.tool import FunctionTool
+from antiphon.tools.tool import FunctionTool, ToolOrigin, ToolOriginType
 
 from .agent import Agent
-from .approvals import Ledger, qualified
+from .approvals import Invocation, Ledger, qualified
 from .config import RunConfig
 from .handoffs import Handoff
-from .items import OF_MODEL, HandoffCallItem, ReasoningItem, RunItem, ToolCallItem, ToolCallOutputItem
+from .items import OF_MODEL, HandoffCallItem, ReasoningItem, RunItem, ToolCallItem, ToolCallOutputItem, call_id_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,32 @@ class Answer:
         if used:
             self.used.append(used)
 
+    def check_recipients(self, before: Sequence[RunItem], ledger: Ledger) -> None:
+        """Raise UserError where a call without an output would go elsewhere than it was to go `before`.
 
+        Whoever decided about it decided about that tool: not about one that has its name by now. A rejected call goes
+        nowhere.
+        """
+        done = {item.call_id for item in before if isinstance(item, ToolCallOutputItem)}
+        then = {call_id_of(item.raw_item): _recipient(item) for item in before if isinstance(item, CALLS)}
+        for item in self.items:
+            call_id = call_id_of(item.raw_item)
+            was = then.get(call_id) if isinstance(item, CALLS) and call_id not in done else None
+            now = _recipient(item)
+            if was is None or now in (None, was):
+                continue
+            call = Invocation.of(item.raw_item)
+            if (
+                isinstance(item, HandoffCallItem)
+                or ledger.status(call.tool, call.call_id, item.agent.name) is not False
+            ):
+                raise UserError(
+                    f"the call {call_id!r} was for {_told(was)}, and now it would be for {_told(now)}: "
+                    "give the agent what it had, or run anew"
+                )
+
+
+CALLS = (ToolCallItem, HandoffCallItem)
 # type of a call that the server has run itself, or of an output that it brings -> the name of its tool, and the key of
 # what that returned
 SERVED: dict[str, tuple[str, str | None]] = {
@@ -182,6 +207,25 @@ def classify(output: Sequence[Any], offered: Offered, config: RunConfig, ledger:
     return answer
 
 
+def _recipient(item: RunItem) -> ToolOrigin | str | None:
+    """Return what answers a call: what is behind a function, or a handoff; None for other tools, and where there is none."""
+    if isinstance(item, HandoffCallItem):
+        return "handoff"
+    return item.tool_origin if isinstance(item, ToolCallItem) else None
+
+
+def _told(recipient: ToolOrigin | str | None) -> str:
+    match recipient:
+        case ToolOrigin(mcp_server_name=str(server)):
+            return f"a tool of the MCP server {server!r}"
+        case ToolOrigin(agent_name=str(agent)):
+            return f"the agent {agent!r} as a tool"
+        case ToolOrigin():
+            return "a function tool"
+        case _:
+            return "a handoff"
+
+
 def _leave_out(answer: Answer) -> None:
     answer.repeated = True
     while answer.items and isinstance(answer.items[-1], ReasoningItem):
@@ -196,7 +240,10 @@ def _take(answer: Answer, raw: Any, kind: str, offered: Offered, config: RunConf
     elif kind in SERVED:
         tool, key = SERVED[kind]
         returned = None if key is None else plain(fields(raw).get(key))
-        answer.add(ToolCallItem(agent, raw) if key is None else ToolCallOutputItem(agent, raw, returned), used=tool)
+        label = fields(raw).get("server_label") if kind == "mcp_call" else None
+        origin = None if label is None else ToolOrigin(ToolOriginType.MCP, mcp_server_name=str(label))
+        item = ToolCallItem(agent, raw, tool_origin=origin) if key is None else ToolCallOutputItem(agent, raw, returned)
+        answer.add(item, used=tool)
     elif kind == "function_call":
         _take_function(answer, raw, offered, config)
     elif kind == "custom_tool_call":
@@ -270,15 +317,19 @@ def _check_caller(call: Any, allowed: Sequence[str] | None, name: str) -> None:
 
 @dataclass
 class Programs:
-    """The programs of a run: ids of those that were begun, and of those that ended."""
+    """The programs of a run: ids of those that were begun, and of those that ended.
+
+    `elsewhere`: the server has a history that is not known here, and others may have been begun in it.
+    """
 
     begun: set[str] = field(default_factory=set[str])
     ended: set[str] = field(default_factory=set[str])
+    elsewhere: bool = False
 
     @classmethod
-    def of(cls, items: Iterable[Any]) -> Programs:
+    def of(cls, items: Iterable[Any], *, elsewhere: bool = False) -> Programs:
         """Return the programs in what came before: raw items of the run, or input items of the caller."""
-        found = cls()
+        found = cls(elsewhere=elsewhere)
         for held in map(fields, items):
             found.note(held, str(held.get("type")))
         return found
@@ -300,7 +351,8 @@ class Programs:
         if offered.first(ProgrammaticToolCallingTool) is None:
             raise ModelBehaviorError(f"Model produced {kind} item without a programmatic_tool_calling tool.")
         parent = str(caller.get("caller_id") if by_program else held.get("call_id"))
-        if kind != "program" and (parent not in self.begun or parent in self.ended):
+        begun = self.elsewhere or parent in self.begun
+        if kind != "program" and (not begun or parent in self.ended):
             raise ModelBehaviorError(
                 f"Model produced {kind} item of program {parent!r}, which was not begun or has already ended."
             )

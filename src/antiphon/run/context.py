@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeGuard
 
@@ -37,11 +36,12 @@ class RunContextWrapper(Generic[TContext]):
     turn_input: list[Any] = field(default_factory=list[Any])
     tool_input: Any = None
     _ledger: Ledger = field(default_factory=Ledger, repr=False)
-    _progress: Callable[[Any, Any], None] | None = field(default=None, repr=False)
+    _progress: Any = field(default=None, repr=False)  # a function of context and progress; no schema has functions
 
     def approve_tool(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
-        """Let a pending call run; with `always_approve`, and all later calls of its tool in this run."""
-        self._ledger.decide(approval_item.raw_item, True, always=always_approve, nameless=approval_item.tool_name)
+        """Let a pending call run; with `always_approve`, and all later calls of its agent's tool in this run."""
+        whose = _agent_of(approval_item) if always_approve else None
+        self._ledger.decide(approval_item.raw_item, True, always=whose, nameless=approval_item.tool_name)
 
     def reject_tool(
         self, approval_item: ToolApprovalItem, always_reject: bool = False, rejection_message: str | None = None
@@ -50,7 +50,7 @@ class RunContextWrapper(Generic[TContext]):
         self._ledger.decide(
             approval_item.raw_item,
             False,
-            always=always_reject,
+            always=_agent_of(approval_item) if always_reject else None,
             message=rejection_message,
             nameless=approval_item.tool_name,
         )
@@ -81,6 +81,10 @@ def _decided_under(
 ) -> str:
     own = None if existing_pending is None else existing_pending.qualified_name
     return own or qualified(name, tool_namespace)
+
+
+def _agent_of(item: ToolApprovalItem) -> str:
+    return item.agent.name
 
 
 def is_context(value: object) -> TypeGuard[RunContextWrapper[Any]]:

@@ -35,9 +35,10 @@ KINDS: dict[type[exceptions.AgentsException], str] = {
 
 @dataclass(frozen=True, slots=True)
 class FinalOutput:
-    """The run has its final output."""
+    """The run has its final output. `by_tools`: it is what they returned, not what the model said."""
 
     output: Any
+    by_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def decide(
     if answer.handoffs:
         return HandoffTo(tuple(answer.handoffs))
     if by_tools is not None and by_tools.is_final_output:
-        return FinalOutput(by_tools.final_output)
+        return FinalOutput(by_tools.final_output, by_tools=True)
     return RunAgain() if answer.work else _of_message(answer, schema)
 
 
@@ -101,25 +102,45 @@ def _of_message(answer: Answer, schema: Any) -> Outcome:
 # --- how it ends -----------------------------------------------------------------------------------------------------
 
 
-async def finish(run: Run, agent: Agent[Any], output: Any) -> None:
+async def finish(run: Run, agent: Agent[Any], end: FinalOutput) -> None:
     """End a run with its final output, once the guardrails have let it through; then all is in the session.
 
-    Raises OutputGuardrailTripwireTriggered where one has not: the session keeps what the tools did, and no message.
+    Raises OutputGuardrailTripwireTriggered where one has not: the session keeps what the tools did, and no message, nor
+    what the tools returned where that is the output. What a guardrail raises else says nothing against the output.
     """
     state = run.state
-    await run.hooks.agent_end(run.hook_context(), agent, output)
-    guardrails = all_of(OutputGuardrail, "output_guardrail", agent.output_guardrails, run.config.output_guardrails)
-    if guardrails:
+    await run.hooks.agent_end(run.hook_context(), agent, end.output)
+    guardrails = _guardrails(run, agent)
+    if guardrails and not end.by_tools:
         await run.save(len(before_output(state.turn)))  # it is done, whatever is said of the output
     try:
-        await check_output(guardrails, agent, output, state)
+        await check_output(guardrails, agent, end.output, state)
     except exceptions.OutputGuardrailTripwireTriggered:
-        await run.keep(without_output(state.turn[state.turn_saved :]))
+        await run.keep(without_output(state.turn[state.turn_saved :], withheld=end.by_tools))
+        raise
+    except Exception:  # as the docstring says
+        await run.save()
         raise
     await run.save()
-    state.final_output = output
+    state.final_output = end.output
     state.end_turn()
     state.ended = True
+
+
+async def interrupt(run: Run, agent: Agent[Any], pending: Sequence[ToolApprovalItem]) -> None:
+    """Stop until these calls are decided about. What was done is in the session.
+
+    But for what tools returned, where that may come to be the final output and guardrails have not seen it.
+    """
+    state = run.state
+    state.pending = list(pending)
+    unseen = agent.tool_use_behavior != "run_llm_again" and _guardrails(run, agent)
+    outputs = (n for n, item in enumerate(state.turn) if isinstance(item, ToolCallOutputItem))
+    await run.save(next(outputs, None) if unseen else None)
+
+
+def _guardrails(run: Run, agent: Agent[Any]) -> list[OutputGuardrail[Any]]:
+    return all_of(OutputGuardrail, "output_guardrail", agent.output_guardrails, run.config.output_guardrails)
 
 
 async def instead_of(run: Run, agent: Agent[Any], error: exceptions.AgentsException) -> FinalOutput:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from antiphon.exceptions import AgentsException, ModelBehaviorError, UserError
@@ -19,7 +20,9 @@ from antiphon.tools.tool import (
     FunctionTool,
     FunctionToolCustomDataContext,
     FunctionToolResult,
+    ToolOrigin,
     ToolOriginType,
+    custom_data,
     default_tool_error_function,
     invoke_function_tool,
 )
@@ -54,6 +57,7 @@ class Waits:
 
 
 Done: TypeAlias = Output | Waits
+Ran: TypeAlias = Callable[[Output], None]  # told of an output once it is there: what hooks do then does not undo it
 
 
 @dataclass(slots=True)
@@ -74,11 +78,11 @@ async def execute(run: Run, agent: Agent[Any], work: Sequence[Work]) -> Executed
     done = _earlier(run, work)
     made = frozenset(done)
 
-    async def note(place: int, job: Coroutine[Any, Any, Done]) -> None:
-        done[place] = await job
+    async def note(place: int, one: Work) -> None:
+        done[place] = await _job(run, agent, one, partial(done.__setitem__, place))
 
-    todo = [(place, one) for place, one in enumerate(work) if not ledger.register(one.call).completed]
-    jobs = [note(place, _job(run, agent, one)) for place, one in todo]
+    todo = [(place, one) for place, one in enumerate(work) if ledger.is_due(one.call)]
+    jobs = [note(place, one) for place, one in todo]
     executed = Executed()
     try:
         if jobs:
@@ -104,17 +108,17 @@ def _earlier(run: Run, work: Sequence[Work]) -> dict[int, Done]:
         item = outputs.get(call_id_of(one.call))
         if item is not None and isinstance(one, ToolRun) and isinstance(one.tool, FunctionTool):
             call = Invocation.of(one.call)
-            if run.ledger.status(call.tool, call.call_id) is not False:
+            if run.ledger.status(call.tool, call.call_id, item.agent.name) is not False:
                 found[place] = Output(item, FunctionToolResult(one.tool, item.output, item))
     return found
 
 
-def _job(run: Run, agent: Agent[Any], work: Work) -> Coroutine[Any, Any, Done]:
+def _job(run: Run, agent: Agent[Any], work: Work, ran: Ran) -> Coroutine[Any, Any, Done]:
     match work:
         case ToolRun(call, tool):
             if isinstance(tool, FunctionTool):
-                return _function(_Call(run, agent, call, Invocation.of(call)), tool)
-            return _local(_Call(run, agent, call, Invocation.of(call, tool.name)), tool)
+                return _function(_Call(run, agent, call, Invocation.of(call)), tool, ran)
+            return _local(_Call(run, agent, call, Invocation.of(call, tool.name)), tool, ran)
         case UnknownTool(call, name):
             return _unknown(_Call(run, agent, call, Invocation.of(call)), name)
         case ApprovalRequest(call, server):
@@ -133,7 +137,7 @@ class _Call:
     @property
     def status(self) -> bool | None:
         """True for approved, False for rejected, None for undecided."""
-        return self.run.ledger.status(self.one.tool, self.one.call_id)
+        return self.run.ledger.status(self.one.tool, self.one.call_id, self.agent.name)
 
     def context(self, name: str, arguments: str | None) -> ToolContext[Any]:
         """Return what a tool is given; the arguments are the call's where they are None."""
@@ -141,13 +145,14 @@ class _Call:
         named: dict[str, Any] = {"tool_name": name, "tool_arguments": arguments, "run_config": self.run.config}
         return ToolContext.from_agent_context(*given, **named)
 
-    def said(self, text: str) -> Output:
+    def said(self, text: str, origin: ToolOrigin | None = None) -> Output:
         """Return a text as the output of a call of a function."""
-        return Output(ToolCallOutputItem(self.agent, ItemHelpers.tool_call_output_item(self.call, text), text))
+        raw = ItemHelpers.tool_call_output_item(self.call, text)
+        return Output(ToolCallOutputItem(self.agent, raw, text, tool_origin=origin))
 
     async def rejection(self, kind: Kind) -> str:
         """Return what the model is told of a rejected call: the reviewer's words, the run's, or the default ones."""
-        said = self.run.ledger.message(self.one.tool, self.one.call_id)
+        said = self.run.ledger.message(self.one.tool, self.one.call_id, self.agent.name)
         if said is not None:
             return said
         return await self.formatted("approval_rejected", kind, DEFAULT_APPROVAL_REJECTION_MESSAGE)
@@ -172,7 +177,7 @@ async def _needs(tool: Any, context: Any, asked: Any, call_id: str) -> bool:
 # --- functions -------------------------------------------------------------------------------------------------------
 
 
-async def _function(call: _Call, tool: FunctionTool) -> Done:
+async def _function(call: _Call, tool: FunctionTool, ran: Ran) -> Done:
     run = call.run
     context = call.context(tool.name, "" if fields(call.call).get("arguments") is None else None)
     checked = False
@@ -180,34 +185,47 @@ async def _function(call: _Call, tool: FunctionTool) -> Done:
         if (run.config.tool_execution or ToolExecutionConfig()).pre_approval_tool_input_guardrails:
             refusal = await _check_input(run, tool, context)
             if refusal is not None:
-                return await _output(tool, context, refusal)
+                return await _told(_output(tool, context, refusal), tool, context)
             checked = True
         if call.status is None:
             return Waits((ToolApprovalItem(call.agent, call.call, tool.name, tool_origin=tool.origin),))
     if call.status is False:
-        return call.said(await call.rejection("function"))
+        return call.said(_failure(tool, call.call, await call.rejection("function")), tool.origin)
     with run.tracing.tool(tool.qualified_name, call.one.call_id, tool.description) as span:
         span.content("gen_ai.tool.call.arguments", context.tool_arguments)
         async with run.gate:
             with span.current():
-                output = await _run_function(run, tool, context, checked=checked)
+                done = await _run_function(run, tool, context, ran, checked=checked)
+        if isinstance(done, Output) and done.result is not None:
+            span.content("gen_ai.tool.call.result", done.result.output)
+        return done
+
+
+async def _run_function(run: Run, tool: FunctionTool, context: ToolContext[Any], ran: Ran, *, checked: bool) -> Done:
+    """Return what the tool returned, or what its guardrails say instead. A tool that waited inside has begun before."""
+    begun = context.tool_call_id in run.ledger.nested
+    refusal = None if checked or begun else await _check_input(run, tool, context)
+    if refusal is None and _is_cut(tool, context.tool_arguments):
+        problem = ModelBehaviorError(f"Invalid JSON input for tool {tool.name}: the arguments are no JSON text")
+        refusal = ErrorText(default_tool_error_function(context, problem))
+    if refusal is not None:
+        return await _told(_output(tool, context, refusal), tool, context)
+    if not begun:
+        await run.hooks.tool_start(context, context.agent, tool)
+    with run.ledger.once(context.tool_call_id):
+        output = await _invoked(tool, context)
         if isinstance(output, Waits):
             return output
-        span.content("gen_ai.tool.call.result", output)
-        return await _output(tool, context, output)
+        output = await _check_output(run, tool, context, output)
+    done = _output(tool, context, output)
+    ran(done)
+    await run.hooks.tool_end(context, context.agent, tool, output)
+    return await _told(done, tool, context)
 
 
-async def _run_function(run: Run, tool: FunctionTool, context: ToolContext[Any], *, checked: bool) -> Any:
-    """Return what the tool returned, or what its guardrails say instead."""
-    refusal = None if checked else await _check_input(run, tool, context)
-    if refusal is not None:
-        return refusal
-    if _is_cut(tool, context.tool_arguments):
-        problem = ModelBehaviorError(f"Invalid JSON input for tool {tool.name}: the arguments are no JSON text")
-        return ErrorText(default_tool_error_function(context, problem))
-    await run.hooks.tool_start(context, context.agent, tool)
+async def _invoked(tool: FunctionTool, context: ToolContext[Any]) -> Any:
     try:
-        output = await invoke_function_tool(function_tool=tool, context=context, arguments=context.tool_arguments)
+        return await invoke_function_tool(function_tool=tool, context=context, arguments=context.tool_arguments)
     except AgentsException:
         raise
     except asyncio.CancelledError as error:
@@ -216,10 +234,6 @@ async def _run_function(run: Run, tool: FunctionTool, context: ToolContext[Any],
         raise UserError(f"Error running tool {tool.name}: it was cancelled from inside") from error
     except Exception as error:
         raise UserError(f"Error running tool {tool.name}: {error}") from error
-    if not isinstance(output, Waits):
-        output = await _check_output(run, tool, context, output)
-        await run.hooks.tool_end(context, context.agent, tool, output)
-    return output
 
 
 async def _function_needs(tool: FunctionTool, context: ToolContext[Any]) -> bool:
@@ -240,22 +254,36 @@ def _is_cut(tool: FunctionTool, arguments: str) -> bool:
 
 
 def _read(arguments: str) -> Any:
+    odd: list[str] = []
     try:
-        return json.loads(arguments or "{}")
+        read = json.loads(arguments or "{}", parse_constant=odd.append)
     except (ValueError, RecursionError):  # not whole, or nested too deep to be read
         return NO_JSON
+    return None if odd else read  # NaN and Infinity compare as nobody expects
 
 
-async def _output(tool: FunctionTool, context: ToolContext[Any], output: Any) -> Output:
+def _output(tool: FunctionTool, context: ToolContext[Any], output: Any) -> Output:
     text = isinstance(output, ErrorText)
     declares = {"output_json_schema": tool.output_json_schema, "output_type_adapter": tool.output_type_adapter}
     declared: dict[str, Any] = {} if text else declares
-    raw = ItemHelpers.tool_call_output_item(context.tool_call, str(output) if text else output, **declared)
+    told = _failure(tool, context.tool_call, str(output)) if text else output
+    raw = ItemHelpers.tool_call_output_item(context.tool_call, told, **declared)
     item = ToolCallOutputItem(context.agent, raw, output, tool_origin=tool.origin)
-    if tool.custom_data_extractor is not None:
-        told = await settled(tool.custom_data_extractor(FunctionToolCustomDataContext(context, tool, output, raw)))
-        item.custom_data = None if told is None else dict(told)
     return Output(item, FunctionToolResult(tool, output, item))
+
+
+async def _told(done: Output, tool: FunctionTool, context: ToolContext[Any]) -> Output:
+    """Return an output, with what the tool's own function says about it beside."""
+    item: Any = done.item
+    about = FunctionToolCustomDataContext(context, tool, item.output, dict(item.raw_item))
+    item.custom_data = await custom_data(tool.custom_data_extractor, about)
+    return done
+
+
+def _failure(tool: FunctionTool, call: Any, text: str) -> str:
+    """Return what is told of a failure: the text, or an object with it for a program, which reads the tool's JSON."""
+    by_program = fields(fields(call).get("caller")).get("type") == "program"
+    return json.dumps({"error": text}) if by_program and tool.output_json_schema is not None else text
 
 
 async def _check_input(run: Run, tool: FunctionTool, context: ToolContext[Any]) -> ErrorText | None:
@@ -281,7 +309,7 @@ async def _refused(guardrails: Sequence[Any] | None, data: Any, results: list[An
 # --- the others ------------------------------------------------------------------------------------------------------
 
 
-async def _local(call: _Call, tool: LocalTool) -> Done:
+async def _local(call: _Call, tool: LocalTool, ran: Ran) -> Done:
     run, held = call.run, plain(call.call)
     asked = held.get("action") or held.get("actions") or held.get("operation")
     context = call.context(tool.name, held["input"] if isinstance(held.get("input"), str) else json.dumps(asked))
@@ -295,7 +323,9 @@ async def _local(call: _Call, tool: LocalTool) -> Done:
     with run.tracing.tool(tool.name, call.one.call_id):
         async with run.one_by_one:
             await run.hooks.tool_start(context, call.agent, tool)
-            item = await tool.answered(held, context, run.computers)
+            with run.ledger.once(call.one.call_id):
+                item = await tool.answered(held, context, run.computers)
+            ran(Output(item))
             await run.hooks.tool_end(context, call.agent, tool, item.output)
     return Output(item)
 
@@ -308,7 +338,7 @@ async def _status(call: _Call, tool: ApprovableTool, held: Any, context: ToolCon
     if tool.on_approval is not None:
         found = await settled(tool.on_approval(call.run.state.context, item))
         told = {"message": found.get("reason"), "nameless": tool.name}
-        call.run.ledger.decide(call.call, bool(found["approve"]), always=False, **told)
+        call.run.ledger.decide(call.call, bool(found["approve"]), always=None, **told)
     return Waits((item,)) if call.status is None else call.status
 
 
@@ -318,7 +348,7 @@ async def _unknown(call: _Call, name: str) -> Done:
 
 async def _mcp_request(call: _Call, tool: HostedMCPTool) -> Done:
     """Answer a hosted MCP server, by the tool's own function or by what was decided."""
-    status, reason = call.status, call.run.ledger.message(call.one.tool, call.one.call_id)
+    status, reason = call.status, call.run.ledger.message(call.one.tool, call.one.call_id, call.agent.name)
     if status is None and tool.on_approval_request is not None:
         found = await settled(tool.on_approval_request(MCPToolApprovalRequest(call.run.state.context, call.call)))
         status, reason = bool(found["approve"]), found.get("reason")

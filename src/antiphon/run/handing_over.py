@@ -57,10 +57,11 @@ async def pass_on(
     else:
         history = data.input_history
         state.original_input = history if isinstance(history, str) else list(history)
+        said = ItemHelpers.input_to_new_input_list(state.original_input)
         state.owned, state.rewritten = owned_items(data), True
         state.new_items.extend(data.new_items)
         read = data.new_items if data.input_items is None else data.input_items
-        state.model_items = settled_items([*data.pre_handoff_items, *read])
+        state.model_items = settled_items([*data.pre_handoff_items, *read], said)
         state.start_turn()
     state.current_agent, state.begun = target, False
 
@@ -70,7 +71,7 @@ async def _passed(
 ) -> HandoffInputData | None:
     """Return what the next agent reads; None where that is all there was."""
     state = run.state
-    input_filter = by.input_filter or run.config.handoff_input_filter
+    input_filter = run.config.handoff_input_filter if by.input_filter is None else by.input_filter
     nests = run.config.nest_handoff_history if by.nest_handoff_history is None else by.nest_handoff_history
     if state.conversation.managed:
         _refuse(input_filter, nests, agent, target)

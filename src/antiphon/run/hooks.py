@@ -72,6 +72,11 @@ AgentHooks = AgentHooksBase
 SILENT: AgentHooksBase[Any, Any] = AgentHooksBase()  # of an agent that has none
 
 
+def _of(agent: Any) -> AgentHooksBase[Any, Any]:
+    own: AgentHooksBase[Any, Any] | None = agent.hooks
+    return SILENT if own is None else own
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """Both hooks of a run, told in order: the run's, then the agent's."""
@@ -81,34 +86,34 @@ class Told:
     async def agent_start(self, context: AgentHookContext[Any], agent: Any) -> None:
         """An agent begins."""
         await self.run.on_agent_start(context, agent)
-        await (agent.hooks or SILENT).on_start(context, agent)
+        await _of(agent).on_start(context, agent)
 
     async def agent_end(self, context: AgentHookContext[Any], agent: Any, output: Any) -> None:
         """An agent has the final output."""
         await self.run.on_agent_end(context, agent, output)
-        await (agent.hooks or SILENT).on_end(context, agent, output)
+        await _of(agent).on_end(context, agent, output)
 
     async def llm_start(self, context: RunContextWrapper[Any], agent: Any, prompt: str | None, items: Any) -> None:
         """A model is about to be called."""
         await self.run.on_llm_start(context, agent, prompt, items)
-        await (agent.hooks or SILENT).on_llm_start(context, agent, prompt, items)
+        await _of(agent).on_llm_start(context, agent, prompt, items)
 
     async def llm_end(self, context: RunContextWrapper[Any], agent: Any, response: ModelResponse) -> None:
         """A model answered. The agent's hook comes first here. Source: `run_single_turn` of openai-agents 0.24.0."""
-        await (agent.hooks or SILENT).on_llm_end(context, agent, response)
+        await _of(agent).on_llm_end(context, agent, response)
         await self.run.on_llm_end(context, agent, response)
 
     async def handoff(self, context: RunContextWrapper[Any], source: Any, target: Any) -> None:
         """An agent hands over. Given by name, since the hooks of others have these names in another order."""
         await self.run.on_handoff(context=context, from_agent=source, to_agent=target)
-        await (source.hooks or SILENT).on_handoff(context, agent=target, source=source)
+        await _of(source).on_handoff(context, agent=target, source=source)
 
     async def tool_start(self, context: RunContextWrapper[Any], agent: Any, tool: Any) -> None:
         """A tool is about to run."""
         await self.run.on_tool_start(context, agent, tool)
-        await (agent.hooks or SILENT).on_tool_start(context, agent, tool)
+        await _of(agent).on_tool_start(context, agent, tool)
 
     async def tool_end(self, context: RunContextWrapper[Any], agent: Any, tool: Any, result: Any) -> None:
         """A tool ran."""
         await self.run.on_tool_end(context, agent, tool, result)
-        await (agent.hooks or SILENT).on_tool_end(context, agent, tool, result)
+        await _of(agent).on_tool_end(context, agent, tool, result)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from uuid import uuid4
 
 from antiphon.exceptions import AgentsException
+from antiphon.models.interface import input_item
 from antiphon.stream.chunk import fields, plain
 
 from .approvals import Invocation
@@ -37,10 +38,6 @@ ItemEventName: TypeAlias = Literal[
     "mcp_approval_response",
     "mcp_list_tools",
 ]
-
-# keys of an output item that the API refuses in its input. Source: openai-python, `ResponseInputItemParam`.
-OUTPUT_ONLY = frozenset({"created_by", "parsed_arguments"})
-SHELL_OUTPUT_ONLY = frozenset({"status", "shell_output", "provider_data"})
 
 
 @dataclass(eq=False)
@@ -267,14 +264,7 @@ def as_input(raw_item: Any) -> Json:
     said: Any = plain(raw_item)
     if not said or not is_dict(said):
         raise AgentsException(f"a raw item is {type(raw_item).__name__}: it is an openai object or a mapping")
-    for name in OUTPUT_ONLY:
-        said.pop(name, None)
-    if said.get("type") != "shell_call_output":
-        return said
-    chunks = said.get("output")
-    if isinstance(chunks, list):
-        said["output"] = [_without(one, OUTPUT_ONLY) for one in chunks]  # pyright: ignore[reportUnknownVariableType]
-    return {name: value for name, value in said.items() if name not in SHELL_OUTPUT_ONLY}
+    return input_item(said)
 
 
 def call_id_of(raw_item: Any) -> str | None:
@@ -285,10 +275,6 @@ def call_id_of(raw_item: Any) -> str | None:
 
 def _read(raw_item: Any, name: str) -> Any:
     return raw_item.get(name) if isinstance(raw_item, Mapping) else getattr(raw_item, name, None)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-
-
-def _without(value: Any, names: frozenset[str]) -> Any:
-    return {name: one for name, one in value.items() if name not in names} if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType]
 
 
 def _parts(message: Any) -> list[Mapping[str, Any]]:

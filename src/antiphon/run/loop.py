@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from antiphon import exceptions
-from antiphon.models.interface import ModelResponse
+from antiphon.logger import logger
+from antiphon.models.interface import ModelProvider, ModelResponse
 from antiphon.stream.chunk import fields
 from antiphon.tools.hosted import ProgrammaticToolCallingTool
 
@@ -19,13 +20,24 @@ from .agent import Agent
 from .approvals import Ledger
 from .awaiting import together
 from .classify import Answer, Offered, Programs, classify
-from .endings import FinalOutput, HandoffTo, Interruption, Outcome, RunAgain, decide, finish, handled, instead_of
+from .endings import (
+    FinalOutput,
+    HandoffTo,
+    Interruption,
+    Outcome,
+    RunAgain,
+    decide,
+    finish,
+    handled,
+    instead_of,
+    interrupt,
+)
 from .events import AgentUpdatedStreamEvent, StreamEvent, item_event
 from .execute import Executed, execute
 from .guardrails import InputGuardrail
 from .guards import all_of, checked
 from .handing_over import hand_over, pass_on
-from .items import ItemHelpers
+from .items import ItemHelpers, RunItem
 from .model_call import ModelCall, final_by_tools
 from .running import Run
 from .tracing import Tracing
@@ -50,13 +62,26 @@ async def run_events(run: Run) -> AsyncGenerator[StreamEvent, None]:
         error.run_data = error.run_data or state.details()
         raise
     finally:
+        if run.origin is not None:  # whoever has that state tries again with it: what was done is not done twice
+            run.origin.become(state)
         await run.computers.dispose(state.context)
         if run.own_models:
-            await run.config.model_provider.aclose()
+            await _close(run.config.model_provider)
+
+
+async def _close(provider: ModelProvider) -> None:
+    """Close what was made for the run; where that fails, the run has come to what it has come to."""
+    try:
+        await provider.aclose()
+    except Exception as error:  # noqa: BLE001  # as the docstring says
+        logger.warning("the provider of models did not close: %s", type(error).__name__)
 
 
 async def _begin(run: Run) -> None:
-    """Read the session, and ask the guardrails of what the user says: those that block first, the others beside."""
+    """Read the session, and ask the guardrails of what the user says: those that block first, the others beside.
+
+    All of them block where input was added to a run: it waits again after a trip, and is asked about again.
+    """
     state = run.state
     said: Any = run.given if state.current_turn == 0 else [item.to_input_item() for item in state.queued]
     if run.session is not None and state.current_turn == 0 and not state.input_saved:
@@ -67,10 +92,10 @@ async def _begin(run: Run) -> None:
         state.input_guardrail_results.clear()  # a first turn that was broken off is asked about anew
     agent = state.starting_agent
     guardrails = all_of(InputGuardrail, "input_guardrail", agent.input_guardrails, run.config.input_guardrails)
-    blocking = [one for one in guardrails if not one.run_in_parallel]
+    blocking = [one for one in guardrails if state.current_turn or not one.run_in_parallel]
     if blocking:
         await together([checked(one, agent, said, state) for one in blocking])
-    run.guards.start((one for one in guardrails if one.run_in_parallel), agent, said, state)
+    run.guards.start((one for one in guardrails if one not in blocking), agent, said, state)
 
 
 async def _turns(run: Run, tracing: Tracing) -> AsyncGenerator[StreamEvent, None]:
@@ -86,6 +111,8 @@ async def _turns(run: Run, tracing: Tracing) -> AsyncGenerator[StreamEvent, None
                 await run.breathe()
                 if state.pending:
                     return
+                if run.read_up is not None and not state.ended:
+                    await run.read_up()  # whoever reads may stop the run here, before the model is called again
 
 
 async def _turn(run: Run, agent: Agent[Any], tracing: Tracing) -> AsyncGenerator[StreamEvent, None]:
@@ -105,12 +132,12 @@ async def _turn(run: Run, agent: Agent[Any], tracing: Tracing) -> AsyncGenerator
         outcome = await instead_of(run, agent, error)
     else:
         _begin_turn(run, agent)
-        offered = await run.offered(agent)
-        async with aclosing(ModelCall(run, agent, offered, tracing).events()) as raw:
+        call = ModelCall(run, agent, tracing)
+        async with aclosing(call.events()) as raw:
             async for one in raw:
                 run.guards.raise_known()
                 yield one
-        answer = _read(run, agent, offered)
+        answer = _read(run, agent, call.offered)
         outcome = await _incomplete(run, agent) if answer.cut else None
     for shown in run.fresh():
         yield shown
@@ -170,8 +197,9 @@ def _cut(response: ModelResponse, offered: Offered, run: Run) -> Answer:
 
 def _again(run: Run, response: ModelResponse, offered: Offered) -> Answer:
     """Return the answer that an earlier run had begun to work on."""
-    answer = classify(response.output, offered, run.config, Ledger(), Programs.of(_before(run)))
+    answer = classify(response.output, offered, run.config, Ledger(), _begun(run, ()))
     answer.handoffs = [one for one in answer.handoffs if not run.ledger.register(one.call).completed]
+    answer.check_recipients(run.state.turn, run.ledger)
     return answer
 
 
@@ -179,7 +207,13 @@ def _programs(run: Run, offered: Offered) -> Programs:
     """Return the programs so far; without the tool that runs them there are none."""
     if offered.first(ProgrammaticToolCallingTool) is None:
         return Programs()
-    return Programs.of([*_before(run), *(item.raw_item for item in run.state.turn)])
+    return _begun(run, run.state.turn)
+
+
+def _begun(run: Run, turn: Iterable[RunItem]) -> Programs:
+    kept = run.state.conversation
+    elsewhere = bool(kept.conversation_id or kept.previous_response_id)
+    return Programs.of([*_before(run), *(item.raw_item for item in turn)], elsewhere=elsewhere)
 
 
 def _before(run: Run) -> Iterable[Any]:
@@ -227,14 +261,13 @@ async def _after(run: Run, agent: Agent[Any], outcome: Outcome) -> Sequence[Stre
     state = run.state
     await run.guards.settle()
     match outcome:
-        case FinalOutput(output):
-            await finish(run, agent, output)
+        case FinalOutput():
+            await finish(run, agent, outcome)
         case RunAgain():
             await run.save()
             state.end_turn()
         case Interruption(pending):
-            state.pending = list(pending)
-            await run.save()
+            await interrupt(run, agent, pending)
         case HandoffTo(calls):
             target, outputs = await hand_over(run, agent, calls)
             await pass_on(run, agent, target, outputs, calls[0].handoff)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from antiphon.backend import close
+from antiphon.backend.failed import failure_in, failure_of_code
 from antiphon.exceptions import ModelBehaviorError
-from antiphon.models.errors import failure_in, failure_of_code
 from antiphon.models.exchange import HELD
 from antiphon.models.interface import Model, ModelResponse
 from antiphon.models.retry import ModelRetrySettings
@@ -30,7 +30,9 @@ from .items import ItemHelpers
 from .running import Run
 from .tracing import Tracing
 
-TERMINALS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+# the event that ends a stream -> the status of what it holds
+TERMINALS = {f"response.{status}": status for status in ("completed", "incomplete", "failed")}
+ERRORS = frozenset({"error", "response.error"})
 
 
 @dataclass(slots=True)
@@ -39,8 +41,8 @@ class ModelCall:
 
     run: Run
     agent: Agent[Any]
-    offered: Offered
     tracing: Tracing
+    offered: Offered = field(init=False)
     response: ModelResponse | None = None
 
     async def events(self) -> AsyncGenerator[RawResponsesStreamEvent, None]:
@@ -53,12 +55,12 @@ class ModelCall:
             state.context.turn_input = ItemHelpers.input_to_new_input_list(state.original_input)
             await run.hooks.agent_start(run.hook_context(), self.agent)
             state.begun = True
-        asked = await self._asked()
+        asked, more = await self._asked()
         model, settings = run.model(self.agent), asked[2]
         name = str(getattr(model, "model", None) or type(model).__name__)  # a model need not have a name
         with self.tracing.model(name, type(model).__name__, settings, streamed=run.streamed) as span:
             span.content("gen_ai.input.messages", asked[1])
-            tries = Attempts(model, settings.retry, asked, await self._more(), run.streamed or run.config.check_events)
+            tries = Attempts(model, settings.retry, asked, more, run.streamed or run.config.check_events)
             if tries.stream:
                 async with aclosing(self._streamed(tries)) as events:
                     async for event in events:
@@ -71,14 +73,19 @@ class ModelCall:
         await run.hooks.llm_end(state.context, self.agent, response)
         state.asking = False
 
-    async def _asked(self) -> tuple[Any, ...]:
-        """Return what the model is asked: in the order of `Model.get_response`."""
+    async def _asked(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return what the model is asked: in the order of `Model.get_response`, and by name.
+
+        What is offered is found out last: hooks, instructions and prompt may have prepared the context for that.
+        """
         run, agent, context = self.run, self.agent, self.run.state.context
-        data = await run.model_data(agent, await agent.get_system_prompt(context))
+        prompt, more = await agent.get_system_prompt(context), await self._more()
+        self.offered = await run.offered(agent)
+        data = await run.model_data(agent, prompt)
         context.turn_input = data.input
         await run.hooks.llm_start(context, agent, data.instructions, data.input)
         said = (data.instructions, data.input, run.settings(agent), self.offered.tools)
-        return (*said, run.schema(agent), self.offered.handoffs, run.model_tracing)
+        return (*said, run.schema(agent), self.offered.handoffs, run.model_tracing), more
 
     async def _more(self) -> dict[str, Any]:
         kept = self.run.state.conversation
@@ -92,11 +99,15 @@ class ModelCall:
         told: list[Any] = []
         items: list[Any] = []
         final: Any = None
+        problem: Any = None
+        status = ""
         async with closing(tries.events()) as events:
             async for event in events:
                 kind = getattr(event, "type", None)  # whatever a model of the caller's gives
                 if kind in TERMINALS:
-                    final = event.response
+                    final, status = event.response, TERMINALS[kind]
+                elif kind in ERRORS:
+                    problem = event
                 elif kind == "response.output_item.done":
                     items.append(event.item)
                 elif not isinstance(kind, str):
@@ -106,7 +117,9 @@ class ModelCall:
                 if self.run.config.check_events:
                     told.append(event)
                 yield RawResponsesStreamEvent(event)
-        self.response = _final(final, items)
+        if final is None and problem is not None:
+            raise failure_in({"error": problem})
+        self.response = _final(final, items, status)
         if told:
             from antiphon.models.checks import check_events
 
@@ -136,16 +149,17 @@ def _checked(response: Any) -> ModelResponse:
     return response
 
 
-def _final(response: Any, items: list[Any]) -> ModelResponse:
+def _final(response: Any, items: list[Any], status: str) -> ModelResponse:
     """Return the answer of a stream. Its items are those that were done, where the last event does not repeat them.
 
-    Raises ModelBehaviorError where there was no last event, and what the response failed with.
+    `status`: what the last event says it is, if the response itself does not say worse. Raises ModelBehaviorError where there was no last event, and what the response failed with.
     """
     if response is None:
         raise ModelBehaviorError("Model did not produce a final response!")
-    if fields(response).get("status") == "failed":
+    if "failed" in (status, fields(response).get("status")):
         raise failure_in(response)
     answer = ModelResponse.of(response)
+    answer.status = answer.status if status == "completed" else status
     answer.output = answer.output or items
     return answer
 

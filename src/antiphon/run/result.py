@@ -178,13 +178,14 @@ class RunResultStreaming(RunResultBase):
         super().__init__(run.state)
         self._run = run
         self._events: deque[StreamEvent] = deque()
-        self._news = asyncio.Event()
+        self._news, self._back = asyncio.Event(), asyncio.Event()
         self._cancelled = False
         self._error: BaseException | None = None
         self._over = self._reading = self._dropped = False
         self.trace = None
         run.report_to(self._put)
         run.unread = lambda: self._reading and bool(self._events)
+        run.read_up = self._read_up
         self.run_loop_task: asyncio.Task[None] = asyncio.create_task(self._drive())
         held = weakref.ref(self)
         self.run_loop_task.add_done_callback(lambda task: _seen(task, held()))
@@ -216,7 +217,10 @@ class RunResultStreaming(RunResultBase):
         return self._error
 
     def stream_events(self) -> EventReader:
-        """Return the events that were not read yet, as they come. What stopped the run is raised after the last."""
+        """Return the events that were not read yet, as they come. What stopped the run is raised after the last.
+
+        Once somebody reads, the run waits at the end of each turn until all of it was read and more is asked for.
+        """
         return EventReader(self)
 
     def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
@@ -226,9 +230,11 @@ class RunResultStreaming(RunResultBase):
         """
         if mode == "after_turn":
             self._run.stopping = True
+            self._back.set()
             return
         self._events.clear()
         self._reading = False
+        self._back.set()
         if self._over:
             return
         self._cancelled = self._over = True
@@ -280,6 +286,12 @@ class RunResultStreaming(RunResultBase):
             self._events.append(event)
             self._news.set()
 
+    async def _read_up(self) -> None:
+        """Wait until who reads has come back for more, or has gone: with the last event it may stop the run."""
+        while self._reading and not self._run.stopping and (self._events or not self._back.is_set()):
+            self._back.clear()
+            await self._back.wait()
+
     async def _read(self) -> AsyncGenerator[StreamEvent, None]:
         """Yield the events that were not read yet, as they come, until the task is gone. Raises what stopped the run."""
         try:
@@ -289,7 +301,9 @@ class RunResultStreaming(RunResultBase):
                     yield self._events.popleft()
                 else:
                     self._news.clear()
+                    self._back.set()
                     await self._news.wait()
+                    self._back.clear()
             if not self.run_loop_task.done():
                 await asyncio.wait([self.run_loop_task])
             if self._error is not None and not self._cancelled:

@@ -164,16 +164,17 @@ def make_run(state: RunState[Any], given: Any, options: RunOptions) -> Run:
         )
     if config.reasoning_item_id_policy is not None:
         state.reasoning_item_id_policy = config.reasoning_item_id_policy
-    resumed = isinstance(given, RunState)
+    origin: Any = given if isinstance(given, RunState) else None  # pyright: ignore[reportUnknownVariableType]
     return Run(
         state,
         config,
-        Told(hooks or RunHooksBase()),
+        Told(RunHooksBase() if hooks is None else hooks),
         options.get("error_handlers") or {},
-        None if session is None else SessionOfRun(session, config),
-        state.original_input if resumed else given,
+        None if session is None else SessionOfRun.of(session, config, state.context),
+        given if origin is None else state.original_input,
         tracing=Tracing.start(disabled=config.tracing_disabled, with_content=config.trace_include_sensitive_data),
-        resumed=resumed,
+        origin=origin,
+        resumed=origin is not None,
         own_models=run_config is None or (isinstance(run_config, Mapping) and "model_provider" not in run_config),
     )
 
@@ -204,7 +205,7 @@ def set_default_agent_runner(runner: AgentRunner | None) -> None:
 def get_default_agent_runner() -> AgentRunner:
     """Return what `Runner` calls."""
     global _runner
-    _runner = _runner or AgentRunner()
+    _runner = AgentRunner() if _runner is None else _runner
     return _runner
 
 
@@ -215,6 +216,7 @@ class Runner:
     async def run(cls, starting_agent: Agent[Any], input: Input, **options: Unpack[RunOptions]) -> RunResult:
         """Return what the run comes to. `input`: text, input items, or a `RunState` to go on from.
 
+        That state then stands where the run came to, also where something stopped it: run again, it goes on from there.
         Raises an AgentsException, whose `run_data` says how far the run had come; and what models raise.
         """
         return await get_default_agent_runner().run(starting_agent, input, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -37,9 +37,9 @@ BREATHS = 10  # how often readers and guardrails are let go on before a run does
 class Run:
     """A run: `state` is where it stands, the rest does not change but for what it has shown and whether it is to stop.
 
-    `given`: the input as the caller gave it. `streamed`: whether models are asked for streams. `unread`: whether a
+    `given`: the input as the caller gave it. `read_up`: waits until a reader, if there is one, asks for more events. `streamed`: whether models are asked for streams. `unread`: whether a
     reader has not seen all events. `shown`: how many items of the turn were handed out as events. `stopping`: no further turn is begun.
-    `resumed`: it goes on from a state that was given. `continued`: the turn at hand was begun by an earlier run.
+    `origin`: the state that it goes on from, if one was given. `resumed`: it does, and has saved nothing yet. `continued`: the turn at hand was begun by an earlier run.
     `own_models`: the provider of models was made for this run alone.
     """
 
@@ -51,9 +51,11 @@ class Run:
     given: Any = None
     streamed: bool = False
     unread: Callable[[], bool] | None = None
+    read_up: Callable[[], Awaitable[None]] | None = None
     shown: int = 0
     stopping: bool = False
     continued: bool = False
+    origin: RunState[Any] | None = None
     resumed: bool = False
     own_models: bool = False
     tracing: Tracing = OFF
@@ -174,7 +176,7 @@ class Run:
 
     def be_quiet(self) -> None:
         """Let go of who read the events: nothing more is reported."""
-        self.unread = None
+        self.unread = self.read_up = None
         self.state.context._progress = None  # pyright: ignore[reportPrivateUsage]  # as above
 
     def _handoff(self, given: Any) -> Handoff[Any, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import Parameter, signature
 from typing import Any, Protocol, cast, runtime_checkable
 
 from antiphon.stream.chunk import fields
 
 from .awaiting import returned
 from .config import RunConfig
-from .items import ItemHelpers, MessageOutputItem, ReasoningItem, RunItem, call_id_of
+from .context import RunContextWrapper
+from .items import ItemHelpers, MessageOutputItem, ReasoningItem, RunItem, ToolCallOutputItem, call_id_of
 from .state import RunState
 
 # types of calls that are answered by an output item with their call_id. Those that a server answers itself are not here.
@@ -18,14 +20,16 @@ ANSWERED = frozenset(
     {"function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"}
 )
 OUTPUTS = frozenset(f"{kind}_output" for kind in ANSWERED)
+WITHHELD = "What this call returned is withheld: a guardrail of the run's output refused it."
+METHODS = ("get_items", "add_items", "pop_item", "clear_session")  # of a session, those that read or change it
 
 
 @runtime_checkable
 class Keeps(Protocol):
     """What a run needs of a session."""
 
-    async def get_items(self, limit: int | None = None) -> list[Any]: ...
-    async def add_items(self, items: list[Any]) -> None: ...
+    async def get_items(self, limit: int | None = None, **more: Any) -> list[Any]: ...
+    async def add_items(self, items: list[Any], **more: Any) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +38,31 @@ class SessionOfRun:
 
     session: Keeps
     config: RunConfig
+    told: Mapping[str, Any]  # what its methods are given beside: the context of the run, where all of them take it
+
+    @classmethod
+    def of(cls, session: Any, config: RunConfig, context: RunContextWrapper[Any]) -> SessionOfRun:
+        """Return a session for one run. One whose methods all have a parameter `wrapper` is given the run's context.
+
+        It may keep what it holds apart by that, such as by tenant. Source: `Session` of openai-agents 0.24.0.
+        """
+        methods = (getattr(session, name, None) for name in METHODS)
+        told = all(callable(one) and _takes_wrapper(one) for one in methods)
+        return cls(session, config, {"wrapper": context} if told else {})
 
     async def begin(self, state: RunState[Any], *, resumed: bool) -> None:
         """Put what was said before in front of the run's input, and add that to the session, unless it is there."""
         said = ItemHelpers.input_to_new_input_list(state.original_input)
         limit = _limit(self.config.session_settings)
         limit = _limit(getattr(self.session, "session_settings", None)) if limit is None else limit  # optional there
-        history = list(await (self.session.get_items() if limit is None else self.session.get_items(limit=limit)))
+        asked: dict[str, Any] = dict(self.told) if limit is None else {"limit": limit, **self.told}
+        history = list(await self.session.get_items(**asked))
         if resumed and said and history[-len(said) :] == said:  # the run before came to add it, and no further
             del history[-len(said) :]
             state.input_saved = True
         history = paired(history, said)
+        if state.reasoning_item_id_policy == "omit":
+            history = [_without_id(item) if fields(item).get("type") == "reasoning" else item for item in history]
         joined, new = [*history, *said], said
         callback = self.config.session_input_callback
         if callback is not None:
@@ -57,7 +75,7 @@ class SessionOfRun:
 
     async def missing(self, items: list[Any]) -> list[Any]:
         """Return those of a turn's items that are not at the end of the session already."""
-        end = await self.session.get_items(limit=len(items)) if items else []
+        end = await self.session.get_items(limit=len(items), **self.told) if items else []
         for count in range(min(len(items), len(end)), 0, -1):
             if end[-count:] == items[:count] and any(call_id_of(fields(item)) for item in items[:count]):
                 return items[count:]
@@ -66,7 +84,19 @@ class SessionOfRun:
     async def add(self, items: Sequence[Any]) -> None:
         """Add input items."""
         if items:
-            await self.session.add_items(list(items))
+            await self.session.add_items(list(items), **self.told)
+
+
+def _without_id(item: Any) -> dict[str, Any]:
+    return {key: value for key, value in fields(item).items() if key != "id"}
+
+
+def _takes_wrapper(method: Any) -> bool:
+    try:
+        found = signature(method).parameters.get("wrapper")
+    except (TypeError, ValueError):  # a callable without a signature
+        return False
+    return found is not None and found.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 def _new(joined: list[Any], history: list[Any], said: list[Any]) -> list[Any]:
@@ -143,13 +173,26 @@ def before_output(items: Sequence[RunItem]) -> list[RunItem]:
     return list(items[:place])
 
 
-def without_output(items: Sequence[RunItem]) -> list[RunItem]:
-    """Return the items of a last turn whose output was refused: calls with their outputs, and no message."""
-    return settled_items([item for item in items if not isinstance(item, MessageOutputItem)])
+def without_output(items: Sequence[RunItem], *, withheld: bool) -> list[RunItem]:
+    """Return the items of a last turn whose output was refused: calls with their outputs, and no message.
+
+    `withheld`: what the tools returned is that output, so there is a sentence in its place.
+    """
+    kept = [item for item in items if not isinstance(item, MessageOutputItem)]
+    return settled_items([_withheld(item) if withheld else item for item in kept])
 
 
-def settled_items(items: Sequence[RunItem]) -> list[RunItem]:
-    """Return run items without reasoning that nothing of the model's follows."""
+def _withheld(item: RunItem) -> RunItem:
+    if not isinstance(item, ToolCallOutputItem) or fields(item.raw_item).get("type") != "function_call_output":
+        return item
+    return replace(item, raw_item={**fields(item.raw_item), "output": WITHHELD})
+
+
+def settled_items(items: Sequence[RunItem], said: Sequence[Any] | None = None) -> list[RunItem]:
+    """Return run items without reasoning that nothing of the model's follows.
+
+    With what was `said` before them, also without what has lost its other half, as `paired` has it.
+    """
     raws = [fields(item.raw_item) for item in items]
-    settled = {id(raw) for raw in settled_reasoning(raws)}
+    settled = {id(raw) for raw in (settled_reasoning(raws) if said is None else paired(raws, said))}
     return [item for item, raw in zip(items, raws, strict=True) if id(raw) in settled]

@@ -10,14 +10,14 @@ from typing import Any, Generic, Literal, TypedDict, Unpack, cast
 
 from antiphon.exceptions import RunErrorDetails, UserError
 from antiphon.models.interface import ModelResponse
-from antiphon.stream.chunk import is_object
+from antiphon.stream.chunk import fields, is_object
 
 from .agent import Agent
 from .approvals import Invocation
 from .config import DEFAULT_MAX_TURNS, ReasoningItemIdPolicy
 from .context import RunContextWrapper, TContext
-from .handoffs import OwnedItem
-from .items import InputItem, ItemHelpers, ReasoningItem, RunItem, ToolApprovalItem
+from .handoffs import OwnedItem, TAgent
+from .items import HandoffCallItem, InputItem, ItemHelpers, ReasoningItem, RunItem, ToolApprovalItem, ToolCallItem
 from .reading import Json, is_list, refuse_unknown
 
 
@@ -74,7 +74,7 @@ class ReadOptions(TypedDict, total=False):
 
 
 @dataclass(eq=False)
-class RunState(Generic[TContext]):
+class RunState(Generic[TContext, TAgent]):
     """Where a run stands: from here it can go on, here or in another process.
 
     `original_input`: as the next agent reads it. `new_items`: all that came of the turns that are done; `model_items`:
@@ -125,7 +125,7 @@ class RunState(Generic[TContext]):
         return list(self.pending)
 
     def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
-        """Let a pending call run when the run goes on; with `always_approve`, and all later ones of its tool.
+        """Let a pending call run when the run goes on; with `always_approve`, and all later ones of its agent's tool.
 
         Raises UserError for an item of another run.
         """
@@ -148,10 +148,16 @@ class RunState(Generic[TContext]):
     def add_input(self, input: str | list[Any]) -> None:
         """Queue input of the user for the next model call; it comes after the outputs of the pending calls.
 
-        Raises UserError where the run has its final output, and for input that is neither text nor input items.
+        Raises UserError where the run has its final output, where what a waiting tool returns may become that, and for
+        input that is neither text nor input items.
         """
         if self.ended:
             raise UserError("the run is complete: give new input to a new run, with result.to_input_list()")
+        if self.pending and self._tools_may_end():
+            raise UserError(
+                "what a tool of this turn returns may end the run, as tool_use_behavior says: the model might never "
+                "read the added input. Give it to a new run, with result.to_input_list()"
+            )
         given: Any = input
         if not isinstance(given, str) and not (is_list(given) and all(map(is_object, given))):
             raise UserError(f"the added input is {type(given).__name__}: it is text or a list of input items")
@@ -230,6 +236,10 @@ class RunState(Generic[TContext]):
         if again.asking:
             again.drop_turn()
         return again
+
+    def become(self, other: RunState[TContext]) -> None:
+        """Stand where `other` does, as a copy: the run that started from this state has come that far."""
+        vars(self).update(vars(other.settled()))
 
     # --- what the loop does with it ----------------------------------------------------------------------------------
 
@@ -311,6 +321,20 @@ class RunState(Generic[TContext]):
         """Whether a call is of this run itself, not of one inside an agent tool."""
         nested = self.context._ledger.nested.values()  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
         return not any(one is item for state in nested for one in state.pending)
+
+    def _tools_may_end(self) -> bool:
+        """Whether the outputs of the turn's functions may come to be the final output."""
+        behavior: Any = self.current_agent.tool_use_behavior
+        if behavior == "run_llm_again" or any(isinstance(item, HandoffCallItem) for item in self.turn):
+            return False
+        calls = [item for item in self.turn if isinstance(item, ToolCallItem)]
+        made = [
+            Invocation.of(one.raw_item).tool for one in calls if fields(one.raw_item).get("type") == "function_call"
+        ]
+        if not isinstance(behavior, Mapping):
+            return bool(made)
+        names = {*made, *(name.rpartition(".")[2] for name in made)}
+        return not names.isdisjoint(behavior["stop_at_tool_names"])  # pyright: ignore[reportUnknownArgumentType]  # a StopAtTools
 
     def _owner(self, item: ToolApprovalItem) -> RunState[Any]:
         """Return the state whose call it is: this one, or one inside an agent tool."""

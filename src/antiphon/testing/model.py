@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from antiphon.backend import close
+from antiphon.backend.failed import failure_of_code
 from antiphon.errors import AntiphonError
-from antiphon.models.errors import failure_of_code
 from antiphon.models.interface import Model, ModelResponse, ModelTracing
 from antiphon.models.retry import ModelRetryAdvice, ModelRetryAdviceRequest
 from antiphon.models.settings import ModelSettings

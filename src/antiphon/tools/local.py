@@ -17,7 +17,7 @@ from antiphon.run.awaiting import MaybeAwaitable, settled
 from antiphon.run.items import ToolCallOutputItem, with_caller
 from antiphon.run.reading import Json, said
 
-from .tool import ApiTool, ToolCaller, checked_callers
+from .tool import ApiTool, ToolCaller, checked_callers, custom_data
 
 if TYPE_CHECKING:
     from antiphon.run.context import RunContextWrapper, ToolContext
@@ -74,10 +74,8 @@ class LocalTool(ApiTool, ABC):
         """Return the output of a call. What a shell, an editor or a free-form tool raises is told to the model."""
         told, output = await self.answer(call, context, computers)
         item = self.output_item(call, context, told, output)
-        if self.custom_data_extractor is not None:
-            about = LocalToolCustomDataContext(context, self, call, output, dict(item.raw_item))
-            kept = await settled(self.custom_data_extractor(about))
-            item.custom_data = None if kept is None else dict(kept)
+        about = LocalToolCustomDataContext(context, self, call, output, dict(item.raw_item))
+        item.custom_data = await custom_data(self.custom_data_extractor, about)
         return item
 
     def output_item(self, call: Json, context: ToolContext[Any], told: Json, output: Any) -> ToolCallOutputItem:

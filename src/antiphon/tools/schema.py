@@ -224,9 +224,9 @@ def _described(
         raise UserError(f"a parameter of function {name} has a type without a JSON schema: {error.message}") from error
 
 
-def _definition(one: Parameter, hints: Json, field_name: str) -> tuple[Any, Any]:
-    """Return annotation and default of the model's field for a parameter."""
-    annotation, default = hints.get(one.name, Any), ... if one.default is EMPTY else one.default
+def _definition(one: Parameter, hints: Json, field_name: str) -> Any:
+    """Return the annotation of the model's field for a parameter, with its default where it has one of its own."""
+    annotation, default = hints.get(one.name, Any), one.default
     if one.kind is Parameter.VAR_POSITIONAL:  # the annotation is that of each value, PEP 484
         annotation, default = GenericAlias(list, (annotation,)), Field(default_factory=list)
     elif one.kind is Parameter.VAR_KEYWORD:
@@ -234,7 +234,7 @@ def _definition(one: Parameter, hints: Json, field_name: str) -> tuple[Any, Any]
     if field_name != one.name:
         title = one.name.replace("_", " ").strip().title()
         annotation = Annotated[annotation, Field(alias=one.name, title=title)]
-    return annotation, default
+    return annotation if default is EMPTY else (annotation, default)
 
 
 def _descriptions(offered: list[Parameter], hints: Json, told: FuncDocumentation) -> Iterator[tuple[str, str]]:

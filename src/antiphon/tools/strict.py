@@ -86,6 +86,7 @@ class _Strict:
 
         for name in ("$defs", "definitions"):
             _each(held, name, inner)
+        closed = held.get("additionalProperties") is False
         _close(held, path)
         _each(held, "properties", inner)
         if isinstance(held.get("items"), dict):
@@ -96,7 +97,7 @@ class _Strict:
         self._unions(held, inner)
         if "default" in held and held["default"] is None:
             del held["default"]  # a nullable property is null when it is not given
-        return self._merged(held, path, depth)
+        return self._merged(held, path, depth, closed=closed)
 
     def _unions(self, held: Schema, inner: Callable[[Any, str], Schema]) -> None:
         """Make the parts of a union strict; strict mode knows no `oneOf`, which says more than `anyOf` needs to."""
@@ -104,12 +105,20 @@ class _Strict:
         if parts:
             held["anyOf"] = [inner(one, f"anyOf/{number}") for number, one in enumerate(parts)]
 
-    def _merged(self, held: Schema, path: str, depth: int) -> Schema:
+    def _merged(self, held: Schema, path: str, depth: int, *, closed: bool) -> Schema:
         """Put an `allOf` of one, or a `$ref` with other keys beside it, into the schema itself."""
         alone = _listed(held.get("allOf"))
         if len(alone) == 1:
             del held["allOf"]
-            return self._with(held, alone[0], path, depth)
+            other = self._resolved(alone[0], path) if held else alone[0]
+            if closed and _names(other) - _names(held):
+                raise UserError(
+                    f"{path}: additionalProperties is false beside an allOf, so that what the allOf names may not be there: "
+                    "leave it out, or name the properties beside it"
+                )
+            if held.get("properties") == {}:  # the object beside says nothing of its own
+                del held["properties"], held["required"]
+            return self._with(held, other, path, depth)
         if "$ref" in held and len(held) > 1:
             target = self._target(held.pop("$ref"), path, set(held))
             if target is held:
@@ -128,6 +137,15 @@ class _Strict:
         held.clear()
         held.update({**merged, **own})
         return self.node(held, path, depth + 1)
+
+    def _resolved(self, other: Any, path: str) -> Any:
+        """Return what an `allOf` of one says, where that is a `$ref`: what is beside the `allOf` may say it too."""
+        for _ in range(MAX_DEPTH):
+            if not is_dict(other) or "$ref" not in other:
+                return other
+            beside = {key: one for key, one in other.items() if key != "$ref"}
+            other = {**self._target(other["$ref"], path, set(beside)), **beside}
+        raise UserError(f"{path}: the $ref is circular and nothing but a reference")
 
     def _target(self, ref: Any, path: str, beside: set[str]) -> Any:
         more = sorted(beside - HARMLESS)
@@ -167,6 +185,10 @@ def _close(held: Schema, path: str) -> None:
 def _each(held: Schema, name: str, inner: Callable[[Any, str], Schema]) -> None:
     if isinstance(held.get(name), dict):
         held[name] = {key: inner(one, f"{name}/{key}") for key, one in held[name].items()}
+
+
+def _names(schema: Any) -> set[str]:
+    return set(schema["properties"]) if is_dict(schema) and is_dict(schema.get("properties")) else set()
 
 
 def _listed(value: Any) -> list[Any]:

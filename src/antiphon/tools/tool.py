@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,6 +85,17 @@ class FunctionToolCustomDataContext:
 FunctionToolCustomDataExtractor: TypeAlias = Callable[
     [FunctionToolCustomDataContext], MaybeAwaitable[Mapping[str, Any] | None]
 ]
+
+
+async def custom_data(extract: Callable[[Any], MaybeAwaitable[Any]] | None, about: Any) -> Json | None:
+    """Return what an extractor keeps with an output. Raises UserError for what a state could not hold as JSON."""
+    kept: Any = None if extract is None else await settled(extract(about))
+    if kept is None:
+        return None
+    try:
+        return dict(json.loads(json.dumps(dict(kept), allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise UserError(f"a custom_data_extractor returned what is no JSON object: {error}") from error
 
 
 @dataclass

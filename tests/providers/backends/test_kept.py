@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from antiphon import errors, to_response
-from antiphon.models.kept import KeptConnections
+from antiphon.backend.kept import KeptConnections
 
 from .kinds import Made, events_of, made, text_of
 from .loopback import Act, Loopback, Pause, Request, Script, answer, chunked, head, serve, text, whole

@@ -1,8 +1,7 @@
-"""What a model raises beside the errors of its backend, and what a failed response is raised as."""
+"""What a failed response is raised as."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from antiphon import errors
@@ -14,16 +13,6 @@ CODES: dict[str, type[errors.ProviderError]] = {
     "context_length_exceeded": errors.ContextLengthExceeded,
     "invalid_prompt": errors.BadRequest,
 }
-
-
-class EventsBroken(errors.AntiphonError):
-    """A native stream breaks the rules of the events; `findings` say which, where and how."""
-
-    def __init__(self, findings: Sequence[Any]) -> None:
-        first = "; ".join(str(one) for one in findings[:3])
-        more = f"; and {len(findings) - 3} more" if len(findings) > 3 else ""
-        super().__init__(f"the stream breaks {len(findings)} rules: {first}{more}")
-        self.findings = tuple(findings)
 
 
 def failure(error: BaseException) -> BaseException:

@@ -25,7 +25,7 @@ from antiphon.errors import (
 from antiphon.stream.faults import fault_of
 from antiphon.stream.native.read import fault_in
 
-from .errors import failure_of_code
+from .failed import failure_of_code
 from .waits import retry_after
 
 # what the SDK raises: its own errors, and of a stream that has begun those of its HTTP client and of its JSON reader
@@ -52,7 +52,7 @@ def typed(error: Exception, hide: Hide) -> AntiphonError:
         return error
     if isinstance(error, openai.OpenAIError):
         return _of_sdk(error, hide)
-    said = hide(f"{type(error).__name__}: {error}")
+    said = _words(error, hide)
     if isinstance(error, httpx2.TimeoutException):
         return TimedOut(f"the stream was silent too long ({said})", stage="idle")
     if isinstance(error, (ValueError, RecursionError, *UNREADABLE)):
@@ -66,13 +66,17 @@ def reported(held: Mapping[str, Any], hide: Hide) -> ProviderError:
     return failure_of_code(hide(fault.code), hide(fault.message))
 
 
+def _words(error: BaseException, hide: Hide) -> str:
+    return f"{type(error).__name__}: {hide(str(error))}".removesuffix(": ")
+
+
 def _of_sdk(error: openai.OpenAIError, hide: Hide) -> ProviderError:
     message = hide(str(error)) or type(error).__name__
     if isinstance(error, openai.APITimeoutError):
         return TimedOut(message)
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__  # of which the SDK says "Connection error.", whatever it is
-        said = f"{type(cause).__name__}: {hide(str(cause))}" if cause else message
+        said = _words(cause, hide) if cause else message
         if isinstance(cause, UNREADABLE):
             return BadAnswer(f"the server sent what cannot be read: {said}")
         return ConnectionFailed(f"the connection to the server failed: {said}")

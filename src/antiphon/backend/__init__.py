@@ -2,6 +2,9 @@
 
 A backend takes a Chat Completions request as a mapping and gives the answer: in pieces of an SSE body ("sse", which go
 to `aconvert_sse`), as chunks ("chunks", which go to `aconvert`), or whole (which goes to `to_response`).
+
+Beside it stands what all that reaches a server shares, backends and native models: clients for each event loop, connections
+that are kept, what a body is by how it begins, and which error an SDK's becomes.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from .errors import BackendNotFound, BadInput
-from .near import listing
+from antiphon.errors import BackendNotFound, BadInput
+from antiphon.near import listing
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
