@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import httpx2
+import openai
 import pytest
 
 from antiphon import BadInput
@@ -140,11 +142,19 @@ async def later(context: RetryPolicyContext) -> RetryDecision:
     return RetryDecision(True, 0.0, "later")
 
 
+ASKED = httpx2.Request("POST", "http://127.0.0.1:1/v1")
 UNAVAILABLE = ServerFailed("away", status_code=503)
 DECISIONS = [
     (retry_policies.network_error(), BROKEN, True),
     (retry_policies.network_error(), TimedOut("too long"), True),
     (retry_policies.network_error(), UNAVAILABLE, False),
+    (retry_policies.network_error(), ConnectionResetError("reset"), True),
+    (retry_policies.network_error(), TimeoutError("too long"), True),
+    (retry_policies.network_error(), openai.APIConnectionError(request=ASKED), True),
+    (retry_policies.network_error(), openai.APITimeoutError(request=ASKED), True),
+    (retry_policies.network_error(), httpx2.ReadError("broken"), True),
+    (retry_policies.network_error(), httpx2.ConnectTimeout("too long"), True),
+    (retry_policies.network_error(), ValueError("no"), False),
     (retry_policies.http_status([503]), UNAVAILABLE, True),
     (retry_policies.http_status([500]), UNAVAILABLE, False),
     (retry_policies.retry_after(), SLOW, True),

@@ -11,7 +11,14 @@ from dataclasses import asdict, dataclass, field
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
-from antiphon.errors import BadInput, ConnectionFailed, ProviderError, TimedOut
+from antiphon.errors import BadInput, ProviderError
+
+# Names of errors: ours, Python's, and those of SDKs and HTTP clients, which a model of the caller's may raise. Source: openai
+# 3.57, from which LiteLLM's are derived, and httpx2 2.16.
+NETWORK = frozenset(
+    {"ConnectionFailed", "ConnectionError", "APIConnectionError", "NetworkError", "RemoteProtocolError"}
+)
+TIMEOUTS = frozenset({"TimedOut", "TimeoutError", "APITimeoutError", "TimeoutException"})
 
 
 @dataclass
@@ -155,14 +162,15 @@ def advise(error: BaseException) -> ModelRetryAdvice | None:
 def normalize(error: BaseException) -> ModelRetryNormalizedError:
     """Return what `error` says; also of an SDK's error, by the attributes that they share."""
     chain = list(_chain(error))
+    named = {cls.__name__ for one in chain for cls in type(one).__mro__}
     return ModelRetryNormalizedError(
         status_code=_first(chain, "status_code", int),
         error_code=_first(chain, "code", str),
         message=str(error),
         request_id=_first(chain, "request_id", str),
         retry_after=_first(chain, "retry_after", (int, float)),
-        is_network_error=any(isinstance(one, ConnectionFailed | ConnectionError) for one in chain),
-        is_timeout=any(isinstance(one, TimedOut | TimeoutError) for one in chain),
+        is_network_error=not named.isdisjoint(NETWORK),
+        is_timeout=not named.isdisjoint(TIMEOUTS),
     )
 
 
