@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent
-from antiphon.exceptions import ModelBehaviorError, ToolOutputGuardrailTripwireTriggered, UserError
+from antiphon.exceptions import (
+    ModelBehaviorError,
+    OutputGuardrailTripwireTriggered,
+    ToolOutputGuardrailTripwireTriggered,
+    UserError,
+)
+from antiphon.guardrail import GuardrailFunctionOutput, output_guardrail
 from antiphon.lifecycle import RunHooks
 from antiphon.run import Runner
 from antiphon.run_state import RunState
@@ -180,6 +186,92 @@ async def test_one_state_is_decided_about_until_the_run_ends(way: str) -> None:
     assert world.done == ["look(1)", "look(2)"]
     assert (await run(a, state, way)).final_output == "done"
     assert world.done == ["look(1)", "look(2)"]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("listens", [False, True], ids=["", "with on_stream"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_cancelled_beside_a_tool_inside(way: str, listens: bool, depth: int) -> None:
+    """What the tools of the turn at hand have done in a run inside is done, whether its events are listened to or not."""
+    world, waits, hang = World(), asyncio.Event(), [True]
+
+    def listen(_: Any) -> None:
+        pass
+
+    async def slowly() -> str:
+        waits.set()
+        if hang[0]:
+            await asyncio.Event().wait()
+        return "at last"
+
+    tools = [world.tool("pay"), function_tool(slowly)]
+    a = agent("B", [call("pay", text="1"), call("slowly")], [assistant_message("done")], tools=tools)
+    for n in range(depth):
+        asks = a.as_tool("ask", "", on_stream=listen if listens else None, needs_approval=n == depth - 1)
+        a = agent("A", [call("ask", input="q")], [assistant_message("done")], tools=[asks])
+    state = await approved(a)
+    task = asyncio.create_task(run(a, state, way))
+    await waits.wait()
+    for _ in range(9):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    for _ in range(9):
+        await asyncio.sleep(0)
+    if way == "elsewhere":
+        state = await RunState.from_string(a, state.to_string())
+    hang[0] = False
+    assert (await run(a, state, way)).final_output == "done"
+    assert world.done == ["pay(1)"]
+
+
+@pytest.mark.parametrize("events", [0, 1, 2, 3, 99])
+@pytest.mark.parametrize("given", ["what was given", "what came of it"])
+async def test_cancelled_at_once(given: str, events: int) -> None:
+    """A run that goes on with a turn of another is cancelled after some events, the first before it has begun."""
+    world = World(gated=True)
+    calls = [call("pay", text="1"), call("look", text="2")]
+    tools = [world.tool("pay", free=True), world.tool("look")]
+    a = agent("A", calls, [assistant_message("done")], [assistant_message("done")], tools=tools)
+    session: Any = ListSession()
+    state = await approved(a, session=session)
+    result = Runner.run_streamed(a, state, session=session)
+    reader = result.stream_events()
+    for _ in range(events):
+        await anext(reader, None)
+    result.cancel()
+    assert [told(item) for item in result.new_items][:2] == ["tool_call:pay", "tool_call:look"]
+    await reader.aclose()
+    state = result.to_state() if given == "what came of it" else state
+    assert (await Runner.run(a, state, session=session)).final_output == "done"
+    assert world.done == ["pay(1)", "look(2)"]
+    kinds = [item.get("type", item.get("role")) for item in session.items]
+    assert kinds == ["user", *["function_call"] * 2, *["function_call_output"] * 2, "message"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("way", WAYS)
+async def test_an_output_that_was_withheld_is_not_answered_twice(way: str, times: int) -> None:
+    """What tools returned was refused as the final output; the run is tried again until it is not."""
+    world, session, refused = World(gated=True), ListSession(), list[str]()
+
+    @output_guardrail
+    def strict(*_: Any) -> GuardrailFunctionOutput:
+        refused.append("no")
+        return GuardrailFunctionOutput(None, tripwire_triggered=len(refused) <= times)
+
+    calls = [call("pay", text="1"), call("look", text="2")]
+    a = agent("A", calls, tools=[world.tool("pay"), world.tool("look", free=True)], output_guardrails=[strict])
+    a.tool_use_behavior = "stop_on_first_tool"
+    state = await approved(a, session=session)
+    for _ in range(times):
+        with pytest.raises(OutputGuardrailTripwireTriggered):
+            await run(a, state, way, session=session)
+        if way == "elsewhere":
+            state = await RunState.from_string(a, state.to_string())
+    assert (await run(a, state, way, session=session)).final_output == "pay says 1"
+    ids = [item.get("call_id") for item in session.items if item.get("type") == "function_call_output"]
+    assert sorted(ids) == ["call_look_1", "call_pay_1"]
 
 
 async def test_a_result_stays_as_it_was() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from antiphon.exceptions import ModelBehaviorError, UserError
-from antiphon.handoffs import handoff
+from antiphon.extensions.handoff_filters import remove_all_tools
+from antiphon.handoffs import HandoffInputData, handoff
 from antiphon.items import ToolApprovalItem, ToolCallOutputItem
 from antiphon.run import RunConfig, Runner, ToolExecutionConfig
 from antiphon.run_context import RunContextWrapper
@@ -16,6 +18,7 @@ from antiphon.testing import assistant_message, function_call
 from antiphon.tool import ApplyPatchTool, CustomTool, FunctionTool, ShellTool, ToolOrigin, ToolOriginType
 from antiphon.tool_guardrails import ToolGuardrailFunctionOutput, tool_input_guardrail
 
+from .memory import ListSession
 from .scenarios import World, agent, call, told
 
 
@@ -517,3 +520,50 @@ async def test_a_decision_is_about_what_answered_then(how: str, approves: bool, 
     else:
         result = await resume(a, state, how)
         assert (result.final_output, world.done) == ("done", [])
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("verdict", ["approve", "reject"])
+@pytest.mark.parametrize("elsewhere", [False, True])
+async def test_always_holds_inside_agent_tools(elsewhere: bool, verdict: str, depth: int) -> None:
+    """What is decided for all calls of a tool holds in a later run inside the same agent tools, however deep."""
+    world = World(gated=True)
+    twice = [call("pay", text="1")], [assistant_message("1")], [call("pay", text="1")], [assistant_message("2")]
+    a = agent("Inner", *twice, tools=[world.tool("pay")])
+    for n in range(depth):
+        steps = [[call("ask", 1, input="q")], [assistant_message("1")], [call("ask", 2, input="q")]]
+        steps = steps[::2] if n == depth - 1 else [*steps, [assistant_message("2")]]
+        a = agent(f"Outer {n}", *steps, [assistant_message("done")], tools=[a.as_tool("ask", "")])
+    state = (await Runner.run(a, "go")).to_state()
+    getattr(state, verdict)(state.get_interruptions()[0], True)
+    if elsewhere:
+        state = await RunState.from_string(a, state.to_string())
+    result = await Runner.run(a, state)
+    assert (result.interruptions, result.final_output) == ([], "done")
+    assert world.done == (["pay(1)", "pay(1)"] if verdict == "approve" else [])
+
+
+@pytest.mark.parametrize("keep", ["nothing", "no tools", "all", "the pair"])
+@pytest.mark.parametrize("how", ["plain", "streamed", "elsewhere"])
+async def test_a_filter_leaves_no_saved_call_without_output(how: str, keep: str) -> None:
+    """The calls of a turn that waited are in the session before a filter is asked; so their outputs come there too."""
+    filters: dict[str, Callable[[HandoffInputData], HandoffInputData]] = {
+        "nothing": lambda data: data.clone(new_items=()),
+        "no tools": remove_all_tools,
+        "all": lambda data: data,
+        "the pair": lambda data: data.clone(new_items=data.new_items[:1] + data.new_items[2:3]),
+    }
+    world = World(gated=True)
+    session: Any = ListSession()
+    b = agent("B", [assistant_message("end")])
+    a = agent("A", [call("pay", text="1"), call("transfer_to_b")], tools=[world.tool("pay")])
+    a.handoffs = [handoff(b, input_filter=filters[keep])]
+    state = (await Runner.run(a, "go", session=session)).to_state()
+    state.approve(state.get_interruptions()[0])
+    result = await resume(a, state, how, session=session)
+    said = [(item.get("type", "message"), item.get("call_id")) for item in session.items]
+    ids = ["call_pay_1", "call_transfer_to_b_1"]
+    assert said[:3] == [("message", None), *(("function_call", one) for one in ids)]
+    assert sorted(said[3:5]) == [("function_call_output", one) for one in ids]
+    assert said[5:] == [("message", None)]
+    assert (result.final_output, world.done) == ("end", ["pay(1)"])

@@ -301,3 +301,23 @@ def _counts() -> tuple[int, int]:
         sum(isinstance(one, RunItemStreamEvent) for one in objects),
         sum(isinstance(one, Agent) for one in objects),
     )
+
+
+@pytest.mark.parametrize("where", ["while it reads", "after it broke off"])
+async def test_a_reader_may_await_the_task(where: str) -> None:
+    """A run waits for who reads its events, but not while that one waits for the run."""
+    world = World()
+    a = agent("A", [call("look", text="x")], [call("look", 2, text="y")], [assistant_message("end")])
+    a.tools = [world.tool("look")]
+    result = Runner.run_streamed(a, "go")
+    reader = result.stream_events()
+    seen = [await anext(reader)]
+    if where == "while it reads":
+        async for event in reader:
+            seen.append(event)
+            await asyncio.wait_for(result.run_loop_task, 10)
+    await asyncio.wait_for(result.run_loop_task, 10)
+    assert (result.is_complete, result.final_output) == (True, "end")
+    seen.extend([event async for event in reader])
+    items = [event.item for event in seen if isinstance(event, RunItemStreamEvent)]
+    assert items == result.new_items

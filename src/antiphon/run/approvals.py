@@ -144,8 +144,8 @@ class Made:
 class Ledger:
     """The decisions by tool, those for all its calls by agent and tool, and the invocations by call id.
 
-    `agent_tool_approvals`: what was decided for all calls inside the runs of an agent tool, by its name. `nested`:
-    where the unfinished runs inside agent tools stand, by the call id of the tool.
+    `agent_tool_approvals`: what was decided for all calls inside the runs of an agent tool, by its name; of one inside
+    it, by both names, a line each. `nested`: where the unfinished runs inside agent tools stand, by the call id of the tool.
     """
 
     approvals: dict[str, Decision] = field(default_factory=dict[str, Decision])
@@ -241,13 +241,17 @@ class Ledger:
 
     def inner(self, tool: str) -> Ledger:
         """Return the ledger of a new run inside an agent tool: with what was decided for all its calls."""
-        return Ledger(deepcopy(self.agent_tool_approvals.get(tool, {})))
+        held, within = deepcopy(self.agent_tool_approvals), f"{tool}\n"
+        deeper = {name.removeprefix(within): kept for name, kept in held.items() if name.startswith(within)}
+        return Ledger(held.get(tool, {}), agent_tool_approvals=deeper)
 
     def keep(self, tool: str, inner: Ledger) -> None:
-        """Keep what was decided for all calls inside an agent tool."""
-        always = {name: one.always() for name, one in inner.approvals.items()}
-        kept = self.agent_tool_approvals.setdefault(tool, {})
-        kept.update({name: one for name, one in always.items() if one is not None})
+        """Keep what was decided for all calls inside an agent tool, and inside the agent tools of that."""
+        deeper = {f"{tool}\n{name}": decided for name, decided in inner.agent_tool_approvals.items()}
+        for name, decided in {tool: inner.approvals, **deeper}.items():
+            always = {key: one.always() for key, one in decided.items()}
+            kept = self.agent_tool_approvals.setdefault(name, {})
+            kept.update({key: one for key, one in always.items() if one is not None})
 
     def copy(self) -> Ledger:
         """Return a ledger of its own: later decisions in the one are not in the other."""

@@ -117,6 +117,8 @@ async def finish(run: Run, agent: Agent[Any], end: FinalOutput) -> None:
         await check_output(guardrails, agent, end.output, state)
     except exceptions.OutputGuardrailTripwireTriggered:
         await run.keep(without_output(state.turn[state.turn_saved :], withheld=end.by_tools))
+        if end.by_tools:
+            state.turn_saved = len(state.turn)  # the calls have their outputs there: a retry adds no others
         raise
     except Exception:  # as the docstring says
         await run.save()

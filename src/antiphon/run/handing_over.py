@@ -47,7 +47,7 @@ async def pass_on(
     turn = [*state.turn, *outputs]
     data = await _passed(run, agent, target, by, turn)
     saved = {id(item) for item in state.turn[: state.turn_saved]}
-    kept = turn if data is None else settled_items(data.new_items)
+    kept = turn if data is None else [*_owed(turn, state.turn_saved, data.new_items), *settled_items(data.new_items)]
     await run.keep([item for item in kept if id(item) not in saved])
     for item in outputs:
         run.ledger.complete(call_id_of(item.raw_item) or "")
@@ -64,6 +64,12 @@ async def pass_on(
         state.model_items = settled_items([*data.pre_handoff_items, *read], said)
         state.start_turn()
     state.current_agent, state.begun = target, False
+
+
+def _owed(turn: list[RunItem], saved: int, kept: Sequence[RunItem]) -> list[RunItem]:
+    """Return the outputs that a filter left out, of calls that are in the session since the run has waited."""
+    calls = {call_id_of(item.raw_item) for item in turn[:saved]} - {call_id_of(item.raw_item) for item in kept} - {None}
+    return [item for item in turn[saved:] if call_id_of(item.raw_item) in calls]
 
 
 async def _passed(

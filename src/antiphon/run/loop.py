@@ -123,7 +123,7 @@ async def _turn(run: Run, agent: Agent[Any], tracing: Tracing) -> AsyncGenerator
     outcome: Outcome | None = None
     if state.answered:
         offered = await run.offered(agent)
-        run.continued, run.shown, state.pending = True, len(state.turn), []
+        run.shown, state.pending = len(state.turn), []
         answer = _again(run, state.model_responses[-1], offered)
     elif state.max_turns is not None and state.current_turn >= state.max_turns:
         state.start_turn()

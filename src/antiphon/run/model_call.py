@@ -152,7 +152,8 @@ def _checked(response: Any) -> ModelResponse:
 def _final(response: Any, items: list[Any], status: str) -> ModelResponse:
     """Return the answer of a stream. Its items are those that were done, where the last event does not repeat them.
 
-    `status`: what the last event says it is, if the response itself does not say worse. Raises ModelBehaviorError where there was no last event, and what the response failed with.
+    `status`: what the last event says it is, if the response itself does not say worse. Raises ModelBehaviorError where
+    there was no last event, and what the response failed with.
     """
     if response is None:
         raise ModelBehaviorError("Model did not produce a final response!")

@@ -186,9 +186,9 @@ class RunResultStreaming(RunResultBase):
         run.report_to(self._put)
         run.unread = lambda: self._reading and bool(self._events)
         run.read_up = self._read_up
-        self.run_loop_task: asyncio.Task[None] = asyncio.create_task(self._drive())
+        self._task: asyncio.Task[None] = asyncio.create_task(self._drive())
         held = weakref.ref(self)
-        self.run_loop_task.add_done_callback(lambda task: _seen(task, held()))
+        self._task.add_done_callback(lambda task: _seen(task, held()))
 
     @property
     def is_complete(self) -> bool:
@@ -210,6 +210,13 @@ class RunResultStreaming(RunResultBase):
         """All items that the run brought; after a cancel, of the turns that were done."""
         state = self._kept
         return list(state.new_items) if self._broken_off else state.items
+
+    @property
+    def run_loop_task(self) -> asyncio.Task[None]:
+        """The task of the run. Whoever asks for it may await it, so the run waits for no reader until one reads on."""
+        self._reading = False
+        self._back.set()
+        return self._task
 
     @property
     def run_loop_exception(self) -> BaseException | None:
@@ -238,7 +245,7 @@ class RunResultStreaming(RunResultBase):
         if self._over:
             return
         self._cancelled = self._over = True
-        self.run_loop_task.cancel()
+        self._task.cancel()
         self._news.set()
 
     @property
@@ -260,8 +267,7 @@ class RunResultStreaming(RunResultBase):
                 async for event in events:
                     self._put(event)
         except asyncio.CancelledError:
-            if self._broken_off and (self._kept.asking or self._kept.answered):
-                self._kept.drop_turn()
+            self._kept = self._run.state = self._settled_state()  # what else holds the state keeps what was done
             self._dropped = True
             if not self._cancelled:
                 self._error = _stopped()
@@ -304,8 +310,8 @@ class RunResultStreaming(RunResultBase):
                     self._back.set()
                     await self._news.wait()
                     self._back.clear()
-            if not self.run_loop_task.done():
-                await asyncio.wait([self.run_loop_task])
+            if not self._task.done():
+                await asyncio.wait([self._task])
             if self._error is not None and not self._cancelled:
                 raise self._error
         finally:
@@ -330,6 +336,7 @@ class EventReader(AsyncIterator[StreamEvent]):
     def __init__(self, result: RunResultStreaming) -> None:
         self._result, self._begun = result, False
         self._events = result._read()  # pyright: ignore[reportPrivateUsage]  # a part of the same thing
+        self._task = result._task  # pyright: ignore[reportPrivateUsage]  # as above
 
     def __aiter__(self) -> EventReader:
         return self
@@ -344,7 +351,7 @@ class EventReader(AsyncIterator[StreamEvent]):
     async def aclose(self) -> None:
         """Cancel the run, unless it has ended, and wait until its work has stopped."""
         self._result.cancel()
-        task = self._result.run_loop_task
+        task = self._task
         if not task.done() and task is not asyncio.current_task():
             await asyncio.wait([task])
 
@@ -355,10 +362,10 @@ class EventReader(AsyncIterator[StreamEvent]):
         await self.aclose()
 
     def __del__(self) -> None:
-        result, loop = self._result, self._result.run_loop_task.get_loop()
+        result, loop = self._result, self._task.get_loop()
         if not self._begun:
             return
-        if result.run_loop_task.done() or loop is running_loop():
+        if self._task.done() or loop is running_loop():
             result.cancel()
         elif not loop.is_closed():
             loop.call_soon_threadsafe(result.cancel)  # the garbage of one thread may be collected by another

@@ -174,6 +174,7 @@ def make_run(state: RunState[Any], given: Any, options: RunOptions) -> Run:
         given if origin is None else state.original_input,
         tracing=Tracing.start(disabled=config.tracing_disabled, with_content=config.trace_include_sensitive_data),
         origin=origin,
+        continued=state.answered,
         resumed=origin is not None,
         own_models=run_config is None or (isinstance(run_config, Mapping) and "model_provider" not in run_config),
     )

@@ -37,9 +37,11 @@ BREATHS = 10  # how often readers and guardrails are let go on before a run does
 class Run:
     """A run: `state` is where it stands, the rest does not change but for what it has shown and whether it is to stop.
 
-    `given`: the input as the caller gave it. `read_up`: waits until a reader, if there is one, asks for more events. `streamed`: whether models are asked for streams. `unread`: whether a
-    reader has not seen all events. `shown`: how many items of the turn were handed out as events. `stopping`: no further turn is begun.
-    `origin`: the state that it goes on from, if one was given. `resumed`: it does, and has saved nothing yet. `continued`: the turn at hand was begun by an earlier run.
+    `given`: the input as the caller gave it. `read_up`: waits until a reader, if there is one, asks for more events.
+    `streamed`: whether models are asked for streams. `unread`: whether a reader has not seen all events. `shown`: how many
+    items of the turn were handed out as events. `stopping`: no further turn is begun.
+    `origin`: the state that it goes on from, if one was given. `resumed`: it does, and has saved nothing yet.
+    `continued`: the turn at hand was begun by an earlier run.
     `own_models`: the provider of models was made for this run alone.
     """
 
