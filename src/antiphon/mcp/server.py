@@ -298,9 +298,8 @@ class ConnectedServer(MCPServer):
                 raise
             except Exception as error:  # noqa: BLE001  # transports raise what they like
                 failed = error
-            if (
-                attempt >= self.max_retry_attempts != -1
-            ):  # outside of `except`: what it comes from may hold a URL with a key
+            # outside of `except`: what it comes from may hold a URL with a key
+            if self.max_retry_attempts != -1 and attempt >= self.max_retry_attempts:
                 raise AgentsException(f"the MCP server {self.name!r} could not {what}: {reason(failed)}")
             await self._before_another(attempt, failed, client)
         raise AssertionError("the attempts are counted without an end")

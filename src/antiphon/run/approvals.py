@@ -200,13 +200,16 @@ class Ledger:
 
         Raises ModelBehaviorError where an earlier run has tried, and the tool raised: nobody knows what it did.
         """
-        made, one = self.register(call), Invocation.of(call)
-        if made.failed and not made.completed and one.call_id not in self.nested:
+        made = self.register(call)
+        if not made.failed or made.completed:
+            return not made.completed
+        one = Invocation.of(call)
+        if one.call_id not in self.nested:
             raise ModelBehaviorError(
                 f"the call {one.call_id!r} of tool {one.tool!r} was made before, and failed without an output: it is "
                 "not made twice. Start a new run"
             )
-        return not made.completed
+        return True
 
     def complete(self, call_id: str) -> None:
         """Note that a call has its output: a run inside it, if there was one, waits no more."""
